@@ -1,0 +1,114 @@
+"""A sync site: the interpreter's observation that the host waits at an expression.
+
+Sites are the only thing that `infer` publishes for the rules: where, what kind of wait, on which value, how sure and why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Confidence = Literal["certain", "likely", "possible"]
+Level = Literal["error", "warning", "info"]
+CONFIDENCES: tuple[Confidence, ...] = ("possible", "likely", "certain")
+
+# kind -> family. `rules/*.toml` says which kinds a rule covers.
+KINDS: dict[str, str] = {
+    "item": "value-read",  # t.item()
+    "tolist": "value-read",  # t.tolist()
+    "copy": "value-read",  # t.cpu(), t.to("cpu"), host.copy_(t)
+    "numpy": "value-read",  # t.numpy(force=True), np.asarray(t)
+    "number": "value-read",  # int(t), float(t), complex(t), bool(t), math.sqrt(t)
+    "index": "value-read",  # t where Python or torch wants an integer or a number: slice bound, size, range(t), 0-dim index
+    "format": "value-read",  # f"{t}", str(t), print(t), log.info("%s", t)
+    "builtin": "value-read",  # max/min/sorted/any/all/in/list.index over tensors
+    "elements": "value-read",  # torch.tensor([cuda scalars])
+    "check": "value-read",  # a library call that reads a value: torch.equal, linalg.inv, Distribution(validate_args)
+    "truth": "truth-test",  # if t, while t, assert t, and/or/not, ternary, comprehension filter, chained comparison
+    "nonzero": "shape",  # nonzero, argwhere, one-argument where
+    "mask-read": "shape",  # x[mask], masked_select
+    "mask-write": "shape",  # x[mask] = tensor, x[mask] += 1
+    "unique": "shape",  # unique, unique_consecutive
+    "repeat": "shape",  # repeat_interleave(tensor) without output_size
+    "size": "shape",  # any other data-dependent output size: bincount, one_hot(-1), combinations
+    "construct": "upload",  # torch.tensor(data, device=cuda), new_tensor
+    "transfer": "upload",  # host_tensor.to(cuda), .cuda(), cuda.copy_(host)
+    "host-index": "upload",  # cuda[list], cuda[ndarray], cuda[cpu_tensor]
+    "scalar-write": "upload",  # cuda[i] = number (0-dim destination), cuda[index] = number
+    "operand": "upload",  # a host tensor operand that a CUDA operation uploads: where(m, x, cpu0)
+    "module": "upload",  # module.to(cuda), load_state_dict
+    "device-wait": "wait",  # torch.cuda.synchronize()
+    "stream-wait": "wait",  # stream.synchronize()
+    "event-wait": "wait",  # event.synchronize()
+    "cache-wait": "wait",  # torch.cuda.empty_cache()
+    "collective": "wait",  # dist.barrier(), object collectives
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One step of a provenance chain: why the tool believes what it says of a value."""
+
+    text: str
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One call on the way from a finding to the statement inside an unchecked callee that waits."""
+
+    function: str
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Lines from 1; columns from 1, in characters; the end is exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(slots=True)
+class Site:
+    """`operation` names the API or the construct: "Tensor.item", "torch.nonzero", "if", "slice bound", "f-string", "max".
+
+    `statement` is the first and last line of the innermost statement (a compound statement's header only).
+    `device` is the operand's place in words: "cuda" (written in the code), "assumed" (policy), "mixed" (cuda or cpu).
+    `facts` holds what only the interpreter knows and a suggestion needs: see `FACTS`.
+    """
+
+    kind: str
+    operation: str
+    span: Span
+    statement: tuple[int, int]
+    device: str
+    dtype: str | None
+    ndim: int | None
+    confidence: Confidence
+    level: Level
+    context: str | None
+    function: str | None
+    why: tuple[Reason, ...] = ()
+    calls: tuple[Hop, ...] = ()
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def family(self) -> str:
+        return KINDS[self.kind]
+
+
+# The keys of `Site.facts`, all optional.
+FACTS = {
+    "loop": "True when the site runs once per iteration of a loop or comprehension",
+    "condition": "the torch model's words for why this call waits, e.g. 'output_size is not given'",
+    "value": "scalar-write, mask-write: what is written: 'number', 'host tensor', 'tensor'",
+    "index": "scalar-write: 'integer' (0-dim destination) or 'index' (index tensor); host-index: 'list', 'array', 'host tensor'",
+    "data": "construct: what the data are: 'number', 'list', 'array', 'host'",
+    "pinned": "transfer, copy: True when the host side is known to be pinned",
+    "argument": "index, operand, check: the parameter's name that the operand is given to",
+}
