@@ -1,0 +1,312 @@
+"""Calls: arguments, summaries of project functions (memoised by the shape of their arguments), and callees of every kind."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from syncfinder.infer import policy
+from syncfinder.infer.annotations import from_annotation
+from syncfinder.infer.frame import Effect, Frame
+from syncfinder.infer.hinting import apply_hint
+from syncfinder.infer.project import MAX_DEPTH, MAX_SHAPES
+from syncfinder.infer.values import (
+    ASSUMED, CPU, FLOAT, GPU, INT, LIKELY, NONE, UNKNOWN,
+    Bound, Class, Const, Flag, Function, Instance, Mapping, Number, Sequence, Tensor, Union, UnknownValue, Value, join, join_all, members, tensors,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(slots=True)
+class Arguments:
+    """A call's arguments: values with their nodes (None where there is none). `open`: an unknown *args or **kwargs is among them."""
+
+    values: list[Value]
+    nodes: list[ast.expr | None]
+    keywords: dict[str, Value] = field(default_factory=dict)
+    keyword_nodes: dict[str, ast.expr] = field(default_factory=dict)
+    open: bool = False
+
+    def every(self) -> Iterator[tuple[Value, ast.expr | None]]:
+        """Yield all values with their nodes."""
+        yield from zip(self.values, self.nodes, strict=True)
+        for name, value in self.keywords.items():
+            yield value, self.keyword_nodes.get(name)
+
+    def get(self, position: int, name: str) -> Value | None:
+        """Return the argument at a position or by keyword; None when not given."""
+        if name in self.keywords:
+            return self.keywords[name]
+        return self.values[position] if position < len(self.values) else None
+
+    def node(self, position: int, name: str) -> ast.expr | None:
+        if name in self.keyword_nodes:
+            return self.keyword_nodes[name]
+        return self.nodes[position] if position < len(self.nodes) else None
+
+    def before(self, receiver: Value, node: ast.expr | None = None) -> Arguments:
+        """Return the same arguments with a receiver in front."""
+        return Arguments([receiver, *self.values], [node, *self.nodes], self.keywords, self.keyword_nodes, self.open)
+
+
+class Summary:
+    """What a call of a function with one shape of arguments gives: a value, and the waits inside unchecked code."""
+
+    __slots__ = ("effects", "value")
+
+    def __init__(self, value: Value, effects: list[Effect]) -> None:
+        self.value = value
+        self.effects = effects
+
+
+GENERIC = "generic"
+
+
+def parameters(function: Function) -> list[tuple[ast.arg, ast.expr | None]]:
+    """Return the parameters, less *args and **kwargs, each with its default."""
+    args = function.node.args
+    plain = [*args.posonlyargs, *args.args]
+    defaults: list[ast.expr | None] = [None] * (len(plain) - len(args.defaults))
+    return [*zip(plain, [*defaults, *args.defaults], strict=True), *zip(args.kwonlyargs, args.kw_defaults, strict=True)]
+
+
+def generic_values(function: Function, frame: Frame) -> dict[str, Value]:
+    """Return what each parameter is when no caller is known: by annotation, default, name, use."""
+    out: dict[str, Value] = {}
+    pairs = parameters(function)
+    for position, (argument, default) in enumerate(pairs):
+        if position == 0 and function.owner is not None and function.kind != "static":
+            out[argument.arg] = function.owner if function.kind == "class" else Instance(function.owner)
+            continue
+        value = generic_value(function, argument, default, frame)
+        out[argument.arg] = apply_hint(function.module, argument, argument.arg, value)
+    args = function.node.args
+    if args.vararg is not None:
+        element = from_annotation(args.vararg.annotation, frame, f"`*{args.vararg.arg}`")
+        out[args.vararg.arg] = Sequence("tuple", element=element)
+    if args.kwarg is not None:
+        out[args.kwarg.arg] = Mapping(element=from_annotation(args.kwarg.annotation, frame, f"`**{args.kwarg.arg}`"))
+    return out
+
+
+def generic_value(function: Function, argument: ast.arg, default: ast.expr | None, frame: Frame) -> Value:
+    name = argument.arg
+    place = CPU if frame.host else ASSUMED
+    value = from_annotation(argument.annotation, frame, f"parameter `{name}` of `{function.name}`", place)
+    by_name = policy.by_name(name, frame, argument)
+    if value is not UNKNOWN and value is not NONE:
+        found = tensors(value)
+        if found and by_name is not None and tensors(by_name):
+            value = join_all(
+                [
+                    *(t.but(place=CPU, why=tensors(by_name)[0].why) if t.place == ASSUMED else t for t in found),
+                    *others(value),
+                ]
+            )
+        elif isinstance(value, Sequence) and value.element in (None, UNKNOWN) and value.items is None:
+            value = elements_by_use(name, value, function, frame, argument)
+        return with_default(value, default)
+    if by_name is not None:
+        return by_name
+    proven = policy.evidence(name, function.scan, frame, argument)
+    if proven is not None:
+        return with_default(proven, default)
+    if isinstance(default, ast.Constant) and default.value is not None and default.value is not Ellipsis:
+        kind = type(default.value)
+        return (
+            Number(kind.__name__)
+            if kind in (bool, int, float, complex)
+            else Const(default.value)
+            if kind is not str
+            else UNKNOWN
+        )
+    return elements_by_use(name, UNKNOWN, function, frame, argument)
+
+
+def others(value: Value) -> list[Value]:
+    return [m for m in members(value) if not isinstance(m, Tensor)]
+
+
+def elements_by_use(name: str, value: Value, function: Function, frame: Frame, node: ast.AST) -> Value:
+    """Return a list of tensors where the name's elements are used as tensors; the value unchanged otherwise."""
+    for element, source in function.scan.elements.items():
+        if source == name:
+            proven = policy.evidence(element, function.scan, frame, node)
+            if proven is not None:
+                return Sequence("list", element=proven)
+    return value
+
+
+def with_default(value: Value, default: ast.expr | None) -> Value:
+    return (
+        join(value, NONE)
+        if isinstance(default, ast.Constant) and default.value is None and value is not UNKNOWN
+        else value
+    )
+
+
+def function_frame(function: Function) -> Frame:
+    frame = Frame(function.module.project, function.module, function, function.owner, function.closure)
+    owner = function.owner.name if function.owner is not None else None
+    frame.host = policy.is_host_code(function.name, owner) or (
+        function.owner is not None and in_dataset(function.owner)
+    )
+    if policy.is_setup(function.name):
+        frame.context = "setup"
+    return frame
+
+
+def in_dataset(cls: Class) -> bool:
+    from syncfinder.infer.classes import is_dataset
+
+    return is_dataset(cls)
+
+
+def analyze(function: Function) -> Value:
+    """Evaluate a function for itself, with nothing known of its callers; return its result."""
+    return summary(function, None).value
+
+
+def call_function(function: Function, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    """Return the result of a call into the project, and report the waits inside if the callee is not checked."""
+    if frame.function is not None:
+        frame.project.callers.setdefault(function, set()).add(frame.function)
+    found = summary(function, arguments)
+    frame.pass_on(found.effects, node, function)
+    return found.value
+
+
+def summary(function: Function, arguments: Arguments | None) -> Summary:
+    """Return the memoised summary for this shape of arguments, evaluating the body if it is new."""
+    project = function.module.project
+    shapes = function.shapes
+    base = shapes.get("parameters")
+    if base is None:
+        shapes["parameters"] = {}
+        base = shapes["parameters"] = generic_values(function, function_frame(function))
+    given = bind(function, arguments, base) if arguments is not None else {}
+    changed = {name: value for name, value in given.items() if name in base and value.key != base[name].key}
+    key: Any = tuple(sorted((name, value.key) for name, value in changed.items())) if changed else GENERIC
+    have = shapes.get(key)
+    if have is None and key != GENERIC and len(shapes) >= MAX_SHAPES + 2:
+        key, changed = GENERIC, {}
+        have = shapes.get(key)
+    if have is not None:
+        return have  # type: ignore[no-any-return]
+    if project.depth >= MAX_DEPTH:
+        return Summary(declared(function), [])
+    shapes[key] = Summary(declared(function), [])  # what a recursive call sees
+    project.depth += 1
+    project.runs += 1
+    try:
+        shapes[key] = run(function, {**base, **changed}, generic=key == GENERIC)
+    finally:
+        project.depth -= 1
+    return shapes[key]  # type: ignore[no-any-return]
+
+
+def declared(function: Function) -> Value:
+    """Return what a function's annotation promises."""
+    node = function.node
+    if isinstance(node, ast.Lambda) or node.returns is None:
+        return UNKNOWN
+    frame = function_frame(function)
+    return from_annotation(node.returns, frame, f"the result of `{function.name}`", CPU if frame.host else ASSUMED)
+
+
+def bind(function: Function, arguments: Arguments, base: dict[str, Value]) -> dict[str, Value]:
+    """Return the parameters that a call gives, weakened so that few shapes differ; unknown ones are left out."""
+    args = function.node.args
+    names = [a.arg for a in (*args.posonlyargs, *args.args)]
+    out: dict[str, Value] = {}
+    for position, value in enumerate(arguments.values):
+        if position < len(names):
+            out[names[position]] = value
+    for name, value in arguments.keywords.items():
+        out[name] = value
+    if not arguments.open:
+        for position, (argument, default) in enumerate(parameters(function)):
+            missing = (
+                argument.arg not in out and default is not None and not (position == 0 and function.owner is not None)
+            )
+            if missing and isinstance(default, ast.Constant) and default.value in (None, True, False):
+                out[argument.arg] = Const(default.value)
+    weak = {name: weaken(value, base.get(name)) for name, value in out.items()}
+    return {name: value for name, value in weak.items() if value is not None}
+
+
+def weaken(value: Value, generic: Value | None) -> Value | None:
+    """Return an argument as summaries are keyed by it: a number loses its value, what is not known gives way to `generic`."""
+    if isinstance(value, Tensor):
+        known = generic is not None and any(t.place != CPU for t in tensors(generic))
+        return generic if value.sure > LIKELY or (value.place == ASSUMED and known) else value
+    if isinstance(value, Const):
+        if isinstance(value.value, bool) or value.value is None:
+            return value
+        return INT if isinstance(value.value, int) else FLOAT if isinstance(value.value, float) else value
+    if isinstance(value, (Union, Sequence, Mapping)):
+        return value if tensors(value) or holds_tensor(value) else generic
+    if isinstance(value, (UnknownValue, Flag)):
+        return None
+    return value
+
+
+def holds_tensor(value: Value) -> bool:
+    if isinstance(value, (Sequence, Mapping)):
+        return any(t.place & GPU or t.place == CPU for t in tensors(value.each()))
+    return any(m is NONE for m in members(value))
+
+
+def run(function: Function, values: dict[str, Value], generic: bool) -> Summary:
+    """Evaluate a function's body with its parameters bound."""
+    from syncfinder.infer.dispatch import evaluate, run_block
+    from syncfinder.infer.statements import bind_definitions
+
+    frame = function_frame(function)
+    frame.partial = not generic
+    frame.env.update(values)
+    node = function.node
+    if isinstance(node, ast.Lambda):
+        frame.statement = function.closure.statement if function.closure is not None else None
+        frame.context = (
+            function.closure.context
+            if function.closure is not None and function.closure.context != "setup"
+            else frame.context
+        )
+        return Summary(evaluate(node.body, frame), frame.effects)
+    bind_definitions(node.body, frame)
+    falls = run_block(node.body, frame)
+    return Summary(result(function, frame, falls), frame.effects)
+
+
+def result(function: Function, frame: Frame, falls: bool) -> Value:
+    if function.scan.yields:
+        return Sequence("list", element=join_all(frame.yields) if frame.yields else UNKNOWN)
+    value = (
+        join_all([*frame.returns, NONE] if falls and frame.returns else frame.returns)
+        if frame.returns
+        else NONE
+        if falls
+        else UNKNOWN
+    )
+    if value is UNKNOWN or (value is NONE and not function.scan.stores):
+        promised = declared(function)
+        return value if promised is UNKNOWN else promised
+    return value
+
+
+def instantiate(cls: Class, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    """Return an instance of a project class; its constructor is evaluated for itself, with the other methods."""
+    from syncfinder.infer.classes import find_method
+
+    method = find_method(cls, "__init__") or find_method(cls, "__post_init__")
+    if method is not None and frame.function is not None:
+        frame.project.callers.setdefault(method, set()).add(frame.function)
+    return Instance(cls)
+
+
+def call_bound(bound: Bound, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    return call_function(bound.function, arguments.before(bound.receiver), node, frame)

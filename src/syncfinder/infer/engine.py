@@ -1,0 +1,109 @@
+"""The engine's entry: evaluate what the checked files need, and return the sites found in them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+# The handlers register themselves in the dispatch tables on import.
+from syncfinder.infer import expressions, statements, subscripts  # noqa: F401
+from syncfinder.infer.calls import analyze
+from syncfinder.infer.classes import method_of
+from syncfinder.infer.dispatch import run_block
+from syncfinder.infer.frame import Frame
+from syncfinder.infer.project import Module, Project
+from syncfinder.infer.values import Class, Function
+from syncfinder.sites.site import Site
+
+HOT = "hot"
+
+
+def infer(module: Module) -> None:
+    """Evaluate a checked module: its body, then each function and method for itself, nested ones last."""
+    if not module.started:
+        module.run()
+    seen: set[int] = set()
+    for function in definitions(module):
+        seen.add(id(function.node))
+        analyze(function)
+    while True:
+        fresh = [f for key, f in list(module.functions.items()) if key not in seen]
+        if not fresh:
+            return
+        for function in fresh:
+            seen.add(id(function.node))
+            analyze(function)
+
+
+def definitions(module: Module) -> Iterable[Function]:
+    """Yield the functions of a module's body and the methods of its classes, in source order."""
+    body = list(module.tree.body)
+    while body:
+        statement = body.pop(0)
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            function = module.functions.get(id(statement))
+            if function is not None:
+                yield function
+        elif isinstance(statement, ast.ClassDef):
+            cls = module.classes.get(id(statement))
+            if cls is not None:
+                yield from class_definitions(cls)
+        elif isinstance(statement, (ast.If, ast.Try, ast.With)):
+            body = [*statement.body, *getattr(statement, "orelse", ()), *body]
+
+
+def class_definitions(cls: Class) -> Iterable[Function]:
+    """Yield a class's methods after evaluating its body's other statements, which run at import time."""
+    frame = Frame(cls.module.project, cls.module, None, cls, cls.closure)
+    frame.qualname = cls.qualname
+    frame.context = "setup"
+    run_block(
+        [s for s in cls.node.body if not isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))], frame
+    )
+    for statement in cls.node.body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield method_of(cls, statement)
+        elif isinstance(statement, ast.ClassDef):
+            from syncfinder.infer.classes import class_value
+
+            yield from class_definitions(
+                class_value(statement, cls.module, f"{cls.qualname}.{statement.name}", cls.closure)
+            )
+
+
+def hot_functions(project: Project) -> dict[Function, Function | None]:
+    """Return the functions reached from a hot entry point, each with the caller it was first reached from."""
+    callees: dict[Function, list[Function]] = {}
+    for callee, callers in project.callers.items():
+        for caller in callers:
+            callees.setdefault(caller, []).append(callee)
+    everything = [f for m in project.modules.values() if m is not None for f in m.functions.values()]
+    hot: dict[Function, Function | None] = {f: None for f in everything if f.name in project.hot_entries}
+    queue = list(hot)
+    while queue:
+        function = queue.pop()
+        for callee in callees.get(function, ()):
+            if callee not in hot:
+                hot[callee] = function
+                queue.append(callee)
+    return hot
+
+
+def sites_of(module: Module, hot: dict[Function, Function | None]) -> list[Site]:
+    """Return a module's sites in source order, those in hot functions raised to errors."""
+    out = []
+    for site, function in module.sites.values():
+        if site.level == "warning" and function is not None and is_hot(function, hot):
+            site.level, site.context = "error", HOT
+        out.append(site)
+    out.sort(key=lambda s: (s.span.line, s.span.column, s.kind))
+    return out
+
+
+def is_hot(function: Function | None, hot: dict[Function, Function | None]) -> bool:
+    """Return whether a function, or one it is nested in, is hot."""
+    while function is not None:
+        if function in hot:
+            return True
+        function = function.closure.function if function.closure is not None else None
+    return False

@@ -1,0 +1,166 @@
+"""A frame: one evaluation of a function (or module, or class) body, and the publishing of sites from it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from syncfinder.infer.values import CERTAIN, CPU, CUDA, GPU, LIKELY, Class, Function, Tensor, Value
+from syncfinder.sites.site import Confidence, Hop, Level, Reason, Site, Span
+
+if TYPE_CHECKING:
+    from syncfinder.infer.project import Module, Project
+
+Env = dict[str, Value]
+CONFIDENCE: tuple[Confidence, ...] = ("certain", "likely", "possible")
+LEVELS: dict[str | None, Level] = {"setup": "info", "error-path": "info", "debug": "info", "boundary": "info"}
+
+
+@dataclass(slots=True)
+class Effect:
+    """A wait inside code that is not checked: its site, as a caller in checked code will report it."""
+
+    site: Site
+    hops: tuple[Hop, ...]
+
+
+class Loop:
+    """The environments that leave a loop's body early."""
+
+    __slots__ = ("breaks", "continues")
+
+    def __init__(self) -> None:
+        self.breaks: list[Env] = []
+        self.continues: list[Env] = []
+
+
+class Frame:
+    __slots__ = (
+        "context", "default_place", "effects", "env", "function", "host", "loops", "module", "muted", "owner", "parent",
+        "partial", "project", "qualname", "repeats", "returns", "statement", "yields",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        project: Project,
+        module: Module,
+        function: Function | None = None,
+        owner: Class | None = None,
+        parent: Frame | None = None,
+    ) -> None:
+        self.project = project
+        self.module = module
+        self.function = function
+        self.owner = owner
+        self.parent = parent
+        self.qualname = function.qualname if function is not None else None
+        self.env: Env = {}
+        self.returns: list[Value] = []
+        self.yields: list[Value] = []
+        self.loops: list[Loop] = []
+        self.statement: ast.stmt | None = None
+        self.muted = 0  # > 0: nothing is published (a branch that does not run with a GPU)
+        self.repeats = 0  # > 0: inside a loop or comprehension
+        self.context: str | None = None
+        self.effects: list[Effect] = []
+        self.default_place = CPU
+        self.host = False  # data-loading code: what is not known to be on the GPU is a host value
+        self.partial = False  # a recursive call was cut short: the result must not be kept
+
+    def lookup(self, name: str) -> Value | None:
+        """Return what a name is bound to here: this frame, its closures, the module's globals; None if nowhere."""
+        value = self.env.get(name)
+        if value is not None:
+            return value
+        parent = self.parent
+        while parent is not None:
+            value = parent.env.get(name)
+            if value is not None:
+                return value
+            parent = parent.parent
+        return self.module.lookup(name)
+
+    def reason(self, text: str, node: ast.AST) -> tuple[Reason, ...]:
+        """Return a one-step provenance that stands at a node of this module."""
+        return (Reason(text, self.module.filename, getattr(node, "lineno", 0)),)
+
+    def publish(
+        self,
+        kind: str,
+        node: ast.expr | ast.stmt,
+        operation: str,
+        operand: Tensor | None,
+        sure: int = CERTAIN,
+        **facts: Any,
+    ) -> None:
+        """Publish that the host waits at `node`. `operand` is the tensor it waits for; `sure` bounds the confidence."""
+        if self.muted:
+            return
+        site = self.site(kind, node, operation, operand, sure, facts)
+        if self.module.checked:
+            self.module.add_site(site, self.function)
+        elif len(self.effects) < 8 and site.level != "info" and site.confidence != "possible":
+            self.effects.append(Effect(site, (Hop(self.qualname or "<module>", self.module.filename, site.span.line),)))
+
+    def site(
+        self,
+        kind: str,
+        node: ast.expr | ast.stmt,
+        operation: str,
+        operand: Tensor | None,
+        sure: int,
+        facts: dict[str, Any],
+    ) -> Site:
+        device, dtype, ndim = "cuda", None, None
+        why: tuple[Reason, ...] = ()
+        if operand is not None:
+            dtype, ndim, why = operand.dtype, operand.ndim, operand.why
+            device = place_word(operand.place)
+            sure = max(sure, operand.sure, CERTAIN if device == "cuda" else LIKELY)
+        if self.repeats:
+            facts["loop"] = True
+        context = self.context
+        return Site(
+            kind=kind,
+            operation=operation,
+            span=self.module.span(node),
+            statement=self.module.header(self.statement, node),
+            device=device,
+            dtype=dtype,
+            ndim=ndim,
+            confidence=CONFIDENCE[sure],
+            level=LEVELS.get(context, "warning"),
+            context=context or ("loop" if self.repeats else None),
+            function=self.qualname,
+            why=why,
+            facts=facts,
+        )
+
+    def pass_on(self, effects: list[Effect], node: ast.expr, callee: Function) -> None:
+        """Report the waits inside an unchecked callee: at the call in checked code, else to this frame's own callers."""
+        if self.muted or not effects:
+            return
+        if not self.module.checked:
+            here = Hop(self.qualname or "<module>", self.module.filename, getattr(node, "lineno", 0))
+            for effect in effects:
+                if len(self.effects) < 8 and len(effect.hops) < 6:
+                    self.effects.append(Effect(effect.site, (here, *effect.hops)))
+            return
+        for effect in effects:
+            inner = effect.site
+            site = self.site(
+                inner.kind, node, inner.operation, None, CONFIDENCE.index(inner.confidence), dict(inner.facts)
+            )
+            site.device, site.why, site.calls = inner.device, inner.why, effect.hops
+            self.module.add_site(site, self.function)
+
+
+def place_word(place: int) -> str:
+    """Return how a site words a place: "cuda" is written in the code, "assumed" is policy, "mixed" may be the host."""
+    if place == CUDA:
+        return "cuda"
+    return "assumed" if place & GPU and not place & CPU else "mixed"
+
+
+__all__ = ["Effect", "Env", "Frame", "Loop", "Span", "place_word"]

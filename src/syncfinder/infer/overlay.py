@@ -1,0 +1,360 @@
+"""The commented overlay: torch's copies, conversions and constructors, whose meaning no schema tells.
+
+Each entry is Python-level behaviour of torch (torch/csrc/autograd/python_variable_methods, torch/csrc/utils/tensor_new.cpp,
+Copy.cu), confirmed by measurement on an H200 (torch 2.11). Everything else about torch is in the table.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from syncfinder.infer.calls import Arguments
+from syncfinder.infer.frame import Frame
+from syncfinder.infer.reading import read
+from syncfinder.infer.torchcalls import device_of, pinned
+from syncfinder.infer.values import (
+    ARRAY, ASSUMED, BOOL, CERTAIN, CPU, CUDA, FLOAT, GPU, INT, LIKELY, UNKNOWN,
+    Array, Const, Device, Dtype, Number, Sequence, Tensor, UnknownValue, Value, is_number, number_kind, tensor_in,
+)  # fmt: skip
+
+NUMBERS: dict[str | None, Value] = {"bool": BOOL, "int": INT, "float": FLOAT}
+
+
+def truthy(value: Value | None) -> bool:
+    """Return whether a flag argument is set, or may be (a variable)."""
+    return value is not None and not (isinstance(value, Const) and not value.value)
+
+
+def item(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    """Tensor.item: _local_scalar_dense, a D2H copy and a stream synchronisation."""
+    read(tensor, "item", "Tensor.item", node, frame)
+    return NUMBERS.get(tensor.dtype, FLOAT)
+
+
+def tolist(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    """Tensor.tolist: one D2H copy of all elements."""
+    read(tensor, "tolist", "Tensor.tolist", node, frame)
+    number = NUMBERS.get(tensor.dtype, FLOAT)
+    if tensor.ndim == 0:
+        return number
+    value: Value = Sequence("list", element=number)
+    for _ in range((tensor.ndim or 1) - 1):
+        value = Sequence("list", element=value)
+    return value if tensor.ndim is not None else Sequence("list")
+
+
+def to_host(tensor: Tensor, node: ast.expr, frame: Frame, operation: str, non_blocking: bool) -> Value:
+    """A D2H copy: blocking unless non_blocking, which gives pinned memory and an unfinished copy (Copy.cu, pin_out)."""
+    if tensor.place == CPU:
+        return tensor
+    if non_blocking:
+        return tensor.but(
+            place=CPU,
+            memory="pinned",
+            pending=True,
+            why=frame.reason("it was copied to the host here", node),
+            sure=CERTAIN,
+        )
+    read(tensor, "copy", operation, node, frame)
+    return tensor.but(
+        place=CPU, memory="pageable", why=frame.reason("it was copied to the host here", node), sure=CERTAIN
+    )
+
+
+def to_device(
+    tensor: Tensor, device: Device, node: ast.expr, frame: Frame, operation: str, non_blocking: bool
+) -> Value:
+    """An H2D copy of a tensor that is on the host waits, from pageable memory and from pinned; with non_blocking it does not."""
+    if tensor.place & CPU and device.place & GPU and not non_blocking:
+        mixed = tensor.place != CPU or bool(device.place & CPU)
+        facts = {"pinned": True} if tensor.memory == "pinned" else {}
+        operand = Tensor(
+            device.place,
+            tensor.dtype,
+            tensor.ndim,
+            upload_why(tensor, device),
+            max(tensor.sure, LIKELY if mixed else CERTAIN),
+        )
+        frame.publish("transfer", node, operation, operand, **facts)
+    return tensor.but(place=device.place, memory=None, why=device.why or tensor.why)
+
+
+def upload_why(tensor: Tensor, device: Device) -> tuple:  # type: ignore[type-arg]
+    return (*tensor.why[:1], *device.why[:1])
+
+
+def to(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    """Tensor.to(device | dtype | other, …): _parse_to in python_arg_parser takes them in any of three forms."""
+    device: Device | None = None
+    dtype = tensor.dtype
+    positions = [(v, n) for v, n in zip(arguments.values[:2], arguments.nodes[:2], strict=True)]
+    named = [
+        (arguments.keywords[k], arguments.keyword_nodes.get(k))
+        for k in ("device", "other", "dtype")
+        if k in arguments.keywords
+    ]
+    for value, where in positions + named:
+        other = tensor_in(value)
+        if isinstance(value, Dtype):
+            dtype = value.name
+        elif other is not None:
+            device, dtype = Device(other.place, other.why), other.dtype
+        elif isinstance(value, (Const, Number)) and not isinstance(getattr(value, "value", ""), str):
+            device = device or (
+                device_of(value, where, frame) if is_number(value) and number_kind(value) == "int" else None
+            )
+        elif isinstance(value, UnknownValue):
+            if where is not None and "dtype" in ast.unparse(where).rpartition(".")[2]:
+                dtype = None
+            elif where is not None and speaks_of_device(where):
+                device = device_of(value, where, frame)
+            elif "device" in arguments.keywords and value is arguments.keywords["device"]:
+                device = device_of(value, where, frame)
+            else:
+                dtype = None
+        else:
+            device = device_of(value, where, frame) or device
+    non_blocking = truthy(arguments.keywords.get("non_blocking")) or any(
+        truthy(v) for v in arguments.values[1:] if isinstance(v, Const) and v.value is True
+    )
+    moved: Value = tensor
+    if device is not None:
+        moved = move(tensor, device, node, frame, "Tensor.to", non_blocking)
+    return moved.but(dtype=dtype) if isinstance(moved, Tensor) else moved
+
+
+def speaks_of_device(node: ast.expr) -> bool:
+    name = (
+        node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ast.unparse(node)
+    )
+    return "device" in name.lower() or "gpu" in name.lower() or "cuda" in name.lower() or name == "rank"
+
+
+def move(tensor: Tensor, device: Device, node: ast.expr, frame: Frame, operation: str, non_blocking: bool) -> Value:
+    if device.place == CPU:
+        return to_host(tensor, node, frame, operation, non_blocking)
+    if device.place & GPU:
+        return to_device(tensor, device, node, frame, operation, non_blocking)
+    return tensor.but(place=device.place)
+
+
+def cpu(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    return to_host(tensor, node, frame, "Tensor.cpu", non_blocking=False)
+
+
+def cuda(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    device = Device(CUDA, frame.reason(".cuda() is written here", node))
+    return to_device(tensor, device, node, frame, "Tensor.cuda", truthy(arguments.get(1, "non_blocking")))
+
+
+def type_as(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    other = tensor_in(arguments.get(0, "other") or UNKNOWN)
+    if other is None:
+        return tensor.but(dtype=None)
+    moved = move(tensor, Device(other.place, other.why), node, frame, "Tensor.type_as", False)
+    return moved.but(dtype=other.dtype) if isinstance(moved, Tensor) else moved
+
+
+def type_method(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    """Tensor.type(dtype | tensor type): the old tensor types (torch.FloatTensor) name a device too."""
+    from syncfinder.infer.annotations import TENSOR_CLASSES
+    from syncfinder.infer.values import Api
+
+    value = arguments.get(0, "dtype")
+    if isinstance(value, Dtype):
+        return tensor.but(dtype=value.name)
+    if isinstance(value, Api) and value.name in TENSOR_CLASSES:
+        return to_host(tensor.but(dtype=TENSOR_CLASSES[value.name]), node, frame, "Tensor.type", False)
+    return tensor.but(dtype=None)
+
+
+def copy_(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    """Tensor.copy_: waits between host and device unless non_blocking; a Python number is a host value too."""
+    source = arguments.get(0, "src")
+    found = tensor_in(source) if source is not None else None
+    if truthy(arguments.get(1, "non_blocking")):
+        if found is not None and found.waits and tensor.place == CPU and tensor.memory == "pageable":
+            read(found, "copy", "Tensor.copy_", node, frame)
+        return tensor.but(pending=tensor.place == CPU)
+    if found is None:
+        return tensor
+    if tensor.place == CPU and found.place & GPU and not found.place & CPU:
+        read(found, "copy", "Tensor.copy_", node, frame, pinned=tensor.memory == "pinned")
+    elif tensor.place & GPU and not tensor.place & CPU and found.place == CPU:
+        operand = Tensor(tensor.place, why=(*found.why[:1], *tensor.why[:1]), sure=max(found.sure, tensor.sure))
+        frame.publish(
+            "transfer", node, "Tensor.copy_", operand, **({"pinned": True} if found.memory == "pinned" else {})
+        )
+    return tensor
+
+
+def fill_(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    """Tensor.fill_: a CUDA value for a CUDA tensor stays there; for a host tensor it is read."""
+    value = tensor_in(arguments.get(0, "value") or UNKNOWN)
+    if value is not None and tensor.place == CPU:
+        read(value, "index", "Tensor.fill_", node.args[0] if node.args else node, frame, argument="value")
+    return tensor
+
+
+def numpy(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    """Tensor.numpy raises for a CUDA tensor unless force=True, so a call without it is on the host."""
+    if truthy(arguments.get(0, "force")):
+        read(tensor, "numpy", "Tensor.numpy", node, frame)
+    return ARRAY
+
+
+def pin_memory(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    return tensor.but(place=CPU, memory="pinned", pending=False)
+
+
+def new_tensor(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    """Tensor.new_tensor(data): torch.tensor on the tensor's own device."""
+    device = device_of(arguments.keywords.get("device"), arguments.keyword_nodes.get("device"), frame) or Device(
+        tensor.place, tensor.why
+    )
+    return constructed("Tensor.new_tensor", arguments, device, node, frame, tensor.dtype)
+
+
+def construct(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    """torch.tensor, as_tensor, asarray: built on the host, then copied (torch/csrc/utils/tensor_new.cpp)."""
+    device = device_of(arguments.keywords.get("device"), arguments.keyword_nodes.get("device"), frame)
+    if device is None and name == "torch.as_tensor" and len(arguments.values) > 2:
+        device = device_of(arguments.values[2], arguments.nodes[2], frame)
+    return constructed(name, arguments, device, node, frame, None)
+
+
+DATA_NAMES = ("data", "obj")
+
+
+def constructed(
+    name: str, arguments: Arguments, device: Device | None, node: ast.expr, frame: Frame, dtype: str | None
+) -> Value:
+    data = (
+        arguments.values[0]
+        if arguments.values
+        else next((arguments.keywords[n] for n in DATA_NAMES if n in arguments.keywords), UNKNOWN)
+    )
+    asked = arguments.keywords.get("dtype") or (arguments.values[1] if len(arguments.values) > 1 else None)
+    dtype = asked.name if isinstance(asked, Dtype) else data_dtype(data) or dtype
+    own = tensor_in(data)
+    if own is not None:
+        return from_tensor(own, device, name, node, frame).but(dtype=dtype or own.dtype)
+    elements_read(data, name, node, frame)
+    ndim = data_ndim(data)
+    memory = "pinned" if pinned(arguments.keywords.get("pin_memory")) else None
+    if device is None:
+        why = frame.reason(f"{name} without device= makes it on the host", node)
+        if frame.default_place & GPU:
+            device = Device(frame.default_place, why)
+        else:
+            return Tensor(CPU, dtype, ndim, why, CERTAIN, memory)
+    if device.place & GPU:
+        operand = Tensor(device.place, dtype, ndim, device.why, CERTAIN if device.place == CUDA else LIKELY)
+        frame.publish("construct", node, name, operand, data=data_word(data))
+    return Tensor(device.place, dtype, ndim, device.why, CERTAIN if not device.place & ASSUMED else LIKELY, memory)
+
+
+def from_tensor(own: Tensor, device: Device | None, name: str, node: ast.expr, frame: Frame) -> Tensor:
+    if device is None:
+        return own
+    moved = move(own, device, node, frame, name, False)
+    return moved if isinstance(moved, Tensor) else own
+
+
+def elements_read(data: Value, name: str, node: ast.expr, frame: Frame) -> None:
+    """A sequence with CUDA scalars in it is read element by element."""
+    depth = 0
+    while isinstance(data, Sequence) and depth < 4:
+        parts = data.items if data.items is not None else (data.each(),)
+        for part in parts:
+            found = tensor_in(part)
+            if found is not None and found.waits:
+                frame.publish("elements", node, name, found)
+                return
+        data = next((p for p in parts if isinstance(p, Sequence)), UNKNOWN)
+        depth += 1
+
+
+def data_dtype(data: Value) -> str | None:
+    while isinstance(data, Sequence):
+        data = data.each()
+    return number_kind(data) if is_number(data) and number_kind(data) != "complex" else None
+
+
+def data_ndim(data: Value) -> int | None:
+    ndim = 0
+    while isinstance(data, Sequence):
+        ndim += 1
+        data = data.each()
+    return ndim if is_number(data) else None
+
+
+def data_word(data: Value) -> str:
+    if is_number(data):
+        return "number"
+    return "list" if isinstance(data, Sequence) else "array" if isinstance(data, Array) else "host"
+
+
+def from_numpy(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    return Tensor(CPU, why=frame.reason(f"{name} shares a host array's memory", node), memory="pageable")
+
+
+def parameter(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    """torch.nn.Parameter: moves with its module, so that it is on the GPU in a running model unless its device was written."""
+    data = tensor_in(arguments.get(0, "data") or UNKNOWN)
+    place = CUDA if data is not None and data.place == CUDA else CPU if frame.host else ASSUMED
+    why = frame.reason("a module's parameters are on the GPU", node)
+    return Tensor(
+        place,
+        data.dtype if data else "float",
+        data.ndim if data else None,
+        why,
+        LIKELY if place == ASSUMED else CERTAIN,
+    )
+
+
+def typed(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    """The old constructors: torch.FloatTensor(data) on the host, torch.cuda.FloatTensor(data) on the GPU."""
+    from syncfinder.infer.annotations import TENSOR_CLASSES
+
+    on_gpu = name.startswith("torch.cuda.")
+    dtype = TENSOR_CLASSES.get(name.replace("torch.cuda.", "torch."))
+    data = arguments.values[0] if arguments.values else None
+    why = frame.reason(f"{name} makes it on the {'GPU' if on_gpu else 'host'}", node)
+    if on_gpu and isinstance(data, (Sequence, Array)):
+        elements_read(data, name, node, frame)
+        frame.publish("construct", node, name, Tensor(CUDA, dtype, 1, why), data=data_word(data))
+    if isinstance(data, UnknownValue) and not on_gpu and name == "torch.Tensor":
+        return Tensor(CPU, "float", None, why)
+    return Tensor(
+        CUDA if on_gpu else CPU,
+        dtype,
+        data_ndim(data) if isinstance(data, Sequence) else len(arguments.values) or None,
+        why,
+    )
+
+
+def device(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    found = device_of(arguments.get(0, "type"), arguments.node(0, "type"), frame)
+    return found if found is not None else Device(ASSUMED, frame.reason("torch.device of something unknown", node))
+
+
+def storage_copy(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    return tensor
+
+
+Method = Callable[[Tensor, Arguments, ast.Call, Frame], Value]
+Call = Callable[[str, Arguments, ast.expr, Frame], Value]
+
+METHODS: dict[str, Method] = {
+    "item": item, "tolist": tolist, "to": to, "cpu": cpu, "cuda": cuda, "type_as": type_as, "type": type_method, "copy_": copy_, "fill_": fill_,
+    "numpy": numpy, "pin_memory": pin_memory, "new_tensor": new_tensor, "untyped_storage": storage_copy,
+}  # fmt: skip
+FUNCTIONS: dict[str, Call] = {
+    "torch.tensor": construct, "torch.as_tensor": construct, "torch.asarray": construct, "torch.from_numpy": from_numpy,
+    "torch.frombuffer": from_numpy, "torch.nn.Parameter": parameter, "torch.nn.Buffer": parameter, "torch.device": device,
+}  # fmt: skip
+for _prefix in ("torch.", "torch.cuda."):
+    for _kind in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Bool", "Char", ""):
+        FUNCTIONS[f"{_prefix}{_kind}Tensor"] = typed

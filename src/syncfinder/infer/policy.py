@@ -1,0 +1,176 @@
+"""Policies, so that guesses are the same everywhere: what names, uses and places in the code say about a value."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from syncfinder.infer.scan import Scan, Uses
+from syncfinder.infer.values import ARRAY, ASSUMED, CPU, LIKELY, Api, Device, Sequence, Tensor, Value
+from syncfinder.sites.site import Reason
+
+if TYPE_CHECKING:
+    from syncfinder.infer.frame import Frame
+
+HOST_PARTS = {"cpu", "host", "pinned"}
+MASK = re.compile(r"(^|_)(mask|masks|masked|is|has|valid|invalid|keep|finished|done|active|selected|bool)(_|$)|mask")
+MODULE_WORDS = {"model", "module", "net", "network", "pipe", "pipeline", "encoder", "decoder", "vae", "unet", "transformer", "layer",
+                "backbone", "generator", "discriminator", "vocoder", "processor", "batch", "encoding", "self", "optimizer", "lora",
+                "adapter", "controlnet", "component", "wrapper", "model_runner", "policy", "head", "block", "inputs"}  # fmt: skip
+SETUP_NAMES = {"__init__", "__new__", "__init_subclass__", "from_pretrained", "from_config", "post_init", "init_weights", "save_pretrained",
+               "reset_parameters", "__setstate__", "__getstate__", "__repr__", "__str__", "extra_repr", "state_dict", "main", "warmup"}  # fmt: skip
+SETUP_PREFIXES = (
+    "load_",
+    "_load",
+    "build_",
+    "_init_",
+    "init_",
+    "register_",
+    "from_",
+    "convert_",
+    "save_",
+    "capture_",
+    "test_",
+    "setup_",
+    "_setup",
+)
+HOST_FUNCTIONS = re.compile(
+    r"(^|_)(collate|collate_fn|tokenize|preprocess|data_collator|post_process|postprocess)(_|$)"
+)
+HOST_CLASSES = re.compile(
+    r"(Dataset|DataLoader|Collator|Tokenizer|TokenizerFast|Processor|ProcessorFast|FeatureExtractor|Sampler\b.*Data)$"
+)
+BOUNDARIES = re.compile(r"(allow|permit|expect|ok).*sync|sync.*(allow|ok|permit)", re.IGNORECASE)
+DEBUG = re.compile(r"(^|_)(debug|DEBUG|verbose|isEnabledFor|trace_log|debugging)(_|$)")
+READS = {"item", "tolist", "any", "all", "max", "min", "sum", "mean", "nonzero", "argmax"}
+SHAPE_ATTRIBUTES = {"shape", "ndim", "is_cuda", "requires_grad", "is_cpu", "mT"}
+
+
+def by_name(name: str, frame: Frame, node: ast.AST) -> Value | None:
+    """Return the host value that a name's suffix speaks of, or a device; None if it says nothing."""
+    if name == "device" or name.endswith("_device"):
+        return Device(ASSUMED, frame.reason(f"`{name}` is a device", node))
+    parts = name.strip("_").split("_")
+    if parts[-1] == "list" or parts[-2:] == ["list", "cpu"]:
+        return Sequence("list")
+    if parts[-1] in ("np", "numpy"):
+        return ARRAY
+    if (
+        len(parts) > 1
+        and HOST_PARTS & set(parts[1:])
+        and not name.startswith(("is_", "use_", "has_", "num_", "to_", "on_"))
+    ):
+        memory = "pinned" if "pinned" in parts else None
+        return Tensor(CPU, why=frame.reason(f"`{name}` is a host value by its name", node), sure=LIKELY, memory=memory)
+    return None
+
+
+def mask_like(node: ast.expr) -> bool:
+    """Return whether an index expression is named like a boolean mask."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Invert, ast.Not)):
+        return True
+    if isinstance(node, ast.Compare):
+        return True
+    while True:
+        if isinstance(node, ast.Name):
+            return MASK.search(node.id) is not None and not node.id.endswith(
+                ("_idx", "_index", "_indices", "_ids", "_pos")
+            )
+        if isinstance(node, ast.Attribute):
+            return MASK.search(node.attr) is not None and not node.attr.endswith(
+                ("_idx", "_index", "_indices", "_ids", "_pos")
+            )
+        if isinstance(node, ast.Call):
+            first = node.args[0] if node.args else None
+            if isinstance(node.func, ast.Attribute) and not isinstance(node.func.value, ast.Name):
+                node = node.func.value
+            elif isinstance(first, (ast.Name, ast.Attribute)):
+                node = first
+            else:
+                return False
+        elif isinstance(node, ast.Subscript):
+            node = node.value
+        else:
+            return False
+
+
+def named_like_module(node: ast.expr) -> bool:
+    """Return whether an expression's last name is one that modules, pipelines and batches go by."""
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return not name or name.lower() in MODULE_WORDS or name.lower().rpartition("_")[2] in MODULE_WORDS
+
+
+def is_setup(name: str) -> bool:
+    """Return whether a function's name says that it builds, loads or prints rather than runs."""
+    return name in SETUP_NAMES or name.startswith(SETUP_PREFIXES)
+
+
+def is_host_code(name: str, owner: str | None) -> bool:
+    """Return whether a function prepares data on the host: dataset, collate, tokenizer and processor code."""
+    return HOST_FUNCTIONS.search(name) is not None or (owner is not None and HOST_CLASSES.search(owner) is not None)
+
+
+def evidence(name: str, scanned: Scan, frame: Frame, node: ast.AST) -> Tensor | None:
+    """Return the tensor that a name's uses in a function prove it to be; None if nothing does."""
+    uses = scanned.uses.get(name)
+    if uses is None:
+        return None
+    found = proof(uses, scanned, frame)
+    if found is None:
+        return None
+    place = CPU if frame.host else ASSUMED
+    return Tensor(
+        place,
+        why=(Reason(f"`{name}` is used as a tensor ({found})", frame.module.filename, getattr(node, "lineno", 0)),),
+        sure=LIKELY,
+    )
+
+
+def proof(uses: Uses, scanned: Scan, frame: Frame) -> str | None:
+    """Return the use that proves a tensor, in words, strongest first."""
+    model = frame.project.model
+    for method in sorted(uses.methods):
+        if model.tensor_only(method):
+            return f".{method}()"
+    for callee, position in uses.passed:
+        taken = torch_parameter(callee, position, frame)
+        if taken:
+            return taken
+    if scanned.arrays:
+        return None
+    for attribute in sorted(uses.attributes & SHAPE_ATTRIBUTES):
+        return f".{attribute}"
+    for method in sorted(uses.methods & READS):
+        if method in ("item", "any", "all", "max", "min", "argmax", "sum", "mean", "tolist"):
+            return f".{method}()"
+    if uses.subscripts and frame.module.speaks_torch:
+        return "indexed along several axes" if "several" in uses.subscripts else "indexed by a mask"
+    return None
+
+
+def torch_parameter(callee: ast.expr, position: int | str, frame: Frame) -> str | None:
+    """Return the name of the torch function that takes an argument as a tensor in every overload; None otherwise."""
+    if not isinstance(callee, ast.Attribute):
+        return None
+    root: ast.expr = callee
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return None
+    head = frame.lookup(root.id)
+    if not isinstance(head, Api) or not head.name.startswith("torch"):
+        return None
+    name = head.name + ast.unparse(callee)[len(root.id) :]
+    row = frame.project.model.row(frame.project.model.canonical(name))
+    if row is None:
+        return None
+    for overload in row.overloads:
+        if isinstance(position, int):
+            parameters = [p for p in overload if not p.keyword_only]
+            parameter = parameters[position] if position < len(parameters) else None
+        else:
+            parameter = next((p for p in overload if p.name == position), None)
+        if parameter is None or parameter.type not in ("T", "T?"):
+            return None
+    return name if row.overloads else None

@@ -1,0 +1,222 @@
+"""The project: modules loaded on demand, their globals, and links between them. Nothing is evaluated that no checked file needs."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from syncfinder.infer.frame import Frame
+from syncfinder.infer.scan import Scan, scan
+from syncfinder.infer.values import UNKNOWN, Api, Class, Function, ModuleValue, Value
+from syncfinder.sites.site import CONFIDENCES, Site, Span
+
+if TYPE_CHECKING:
+    from syncfinder.source.file import SourceFile
+    from syncfinder.torchmodel.model import Model
+
+MAX_DEPTH = 24
+MAX_SHAPES = 4
+
+
+class ImportName(Value):
+    """A name bound by an import, resolved when it is first looked up."""
+
+    __slots__ = ("dotted", "level", "member")
+
+    def __init__(self, dotted: str, level: int, member: str | None) -> None:
+        self.dotted = dotted
+        self.level = level
+        self.member = member
+        self.key = ("import", dotted, level, member)
+
+
+class Module:
+    """A file of the project: its tree, its globals (evaluated once, when first needed) and the sites found in it."""
+
+    def __init__(
+        self, project: Project, path: Path, name: str, file: SourceFile, tree: ast.Module, checked: bool
+    ) -> None:
+        self.project = project
+        self.path = path
+        self.filename = str(path)
+        self.name = name
+        self.file = file
+        self.tree = tree
+        self.checked = checked
+        self.frame = Frame(project, self)
+        self.frame.context = "setup"
+        self.started = False
+        self.stars: list[ImportName] = []
+        self.functions: dict[int, Function] = {}
+        self.classes: dict[int, Class] = {}
+        self.sites: dict[Any, tuple[Site, Function | None]] = {}
+        self.speaks_torch = "torch" in file.text
+        self.arrays = False
+        self.revealed: list[tuple[int, Value]] = []
+        self.hints = project.hints_of(file)
+        self._scans: dict[int, Scan] = {}
+
+    def scan_of(self, node: Any) -> Scan:
+        """Return the scan of a function's body, made once."""
+        found = self._scans.get(id(node))
+        if found is None:
+            found = self._scans[id(node)] = scan(node)
+        return found
+
+    def lookup(self, name: str) -> Value | None:
+        """Return a global's value, running the module's body first if nobody did; None if it has no such name."""
+        if not self.started:
+            self.run()
+        value = self.frame.env.get(name)
+        if value is None:
+            for star in self.stars:
+                source = self.project.resolve(star, self)
+                if isinstance(source, ModuleValue) and source.module is not self:
+                    value = source.module.lookup(name)
+                elif isinstance(source, Api):
+                    value = self.project.star_member(source.name, name)
+                if value is not None:
+                    return value
+            return None
+        if type(value) is ImportName:
+            value = self.frame.env[name] = self.project.resolve(value, self)
+        return value
+
+    def run(self) -> None:
+        """Evaluate the module's body."""
+        from syncfinder.infer.dispatch import run_block
+        from syncfinder.infer.statements import bind_definitions
+
+        self.started = True
+        bind_definitions(self.tree.body, self.frame)
+        run_block(self.tree.body, self.frame)
+
+    def span(self, node: Any) -> Span:
+        """Return a node's place in lines and columns counted from 1, in characters."""
+        column = self.file.column
+        return Span(
+            node.lineno,
+            column(node.lineno, node.col_offset),
+            node.end_lineno,
+            column(node.end_lineno, node.end_col_offset),
+        )
+
+    def header(self, statement: ast.stmt | None, node: Any) -> tuple[int, int]:
+        """Return the first and last line of a statement, of a compound one its header only."""
+        if statement is None:
+            return node.lineno, node.end_lineno
+        first, last = statement.lineno, statement.end_lineno or statement.lineno
+        body = getattr(statement, "body", None)
+        if isinstance(body, list) and body:
+            start = body[0].lineno
+            last = max(first, start - 1) if start > first else last
+            decorators = getattr(statement, "decorator_list", None)
+            if decorators:
+                first = min(first, decorators[0].lineno)
+        # A comprehension or lambda in a header may reach further than the header's own lines say.
+        return min(first, node.lineno), max(last, node.end_lineno)
+
+    def add_site(self, site: Site, function: Function | None) -> None:
+        """Keep a site; of several evaluations' sites at one place the surest stays."""
+        key = (site.kind, site.span)
+        have = self.sites.get(key)
+        if have is None or CONFIDENCES.index(site.confidence) > CONFIDENCES.index(have[0].confidence):
+            self.sites[key] = (site, function)
+
+
+class Project:
+    """All that one run knows: settings that steer the inference, the torch model, and the modules loaded so far."""
+
+    def __init__(
+        self, model: Model, roots: Any, assume_cuda: bool = True, hot_entries: frozenset[str] = frozenset()
+    ) -> None:
+        self.model = model
+        self.roots = roots
+        self.assume_cuda = assume_cuda
+        self.hot_entries = hot_entries
+        self.modules: dict[Path, Module | None] = {}
+        self.checked: set[Path] = set()
+        self.texts: dict[Path, str] = {}
+        self.callers: dict[Function, set[Function]] = {}
+        self.depth = 0
+        self.runs = 0
+
+    def hints_of(self, file: SourceFile) -> dict[int, dict[str, str]]:
+        from syncfinder.source.comments import hints
+
+        return hints(file)
+
+    def add(self, path: Path, file: SourceFile, tree: ast.Module, checked: bool) -> Module:
+        """Register a parsed file."""
+        module = Module(self, path, self.roots.module_name(path), file, tree, checked)
+        self.modules[path] = module
+        return module
+
+    def load(self, path: Path) -> Module | None:
+        """Return the module of a file, parsing it if nobody did; None if it cannot be read or parsed."""
+        if path in self.modules:
+            return self.modules[path]
+        from syncfinder.source.decode import SourceError, parse, read
+
+        self.modules[path] = None
+        try:
+            file = read(path)
+            return self.add(path, file, parse(file), checked=path in self.checked)
+        except (SourceError, OSError, RecursionError):
+            return None
+
+    def find(self, module: Module, dotted: str, level: int) -> Value | None:
+        """Return the module that an import names: one of the project, or a library's by its dotted name."""
+        found = self.roots.find_module(module.path, dotted, level)
+        if found is None:
+            return Api(dotted) if level == 0 else None
+        if found.is_dir():
+            return Namespace(found, dotted)
+        loaded = self.load(found)
+        return ModuleValue(loaded) if loaded is not None else None
+
+    def resolve(self, name: ImportName, module: Module) -> Value:
+        """Return what an imported name is; Unknown where nothing can be found."""
+        source = self.find(module, name.dotted, name.level)
+        if name.member is None or source is None:
+            return source if source is not None else UNKNOWN
+        if isinstance(source, Api):
+            return self.api(f"{source.name}.{name.member}")
+        if isinstance(source, ModuleValue):
+            value = (
+                source.module.lookup(name.member)
+                if source.module is not module
+                else source.module.frame.env.get(name.member)
+            )
+            if value is not None and type(value) is not ImportName:
+                return value
+        prefix = f"{name.dotted}." if name.dotted else ""
+        submodule = self.find(module, prefix + name.member, name.level)
+        return submodule if submodule is not None and not isinstance(submodule, Api) else UNKNOWN
+
+    def api(self, dotted: str) -> Value:
+        """Return a library name's value: a dtype, or the name itself."""
+        from syncfinder.infer.values import Dtype
+
+        name = self.model.canonical(dotted)
+        dtype = self.model.dtype_of(name)
+        return Dtype(dtype) if dtype is not None else Api(name)
+
+    def star_member(self, source: str, name: str) -> Value | None:
+        """Return a name imported by a star from a library, where the model knows it."""
+        dotted = self.model.canonical(f"{source}.{name}")
+        return (
+            Api(dotted) if self.model.row(dotted) is not None or self.model.library_class(dotted) is not None else None
+        )
+
+
+class Namespace(Value):
+    """A directory without __init__.py, imported as a package."""
+
+    __slots__ = ("dotted", "path")
+
+    def __init__(self, path: Path, dotted: str) -> None:
+        self.path = path
+        self.dotted = dotted
+        self.key = ("ns", path)

@@ -1,0 +1,22 @@
+"""Reads: the host needs a tensor's value."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from syncfinder.infer.frame import Frame
+from syncfinder.infer.values import Tensor, Value, tensors
+
+
+def read(tensor: Tensor, kind: str, operation: str, node: ast.expr, frame: Frame, **facts: Any) -> bool:
+    """Publish a read of a tensor if it may be on the GPU; return whether it does."""
+    if tensor.waits:
+        frame.publish(kind, node, operation, tensor, **facts)
+        return True
+    return False
+
+
+def read_any(value: Value, kind: str, operation: str, node: ast.expr, frame: Frame, **facts: Any) -> bool:
+    """Publish a read of whatever tensor a value may be; return whether there is one."""
+    return any([read(t, kind, operation, node, frame, **facts) for t in tensors(value)])

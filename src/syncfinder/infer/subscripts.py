@@ -1,0 +1,397 @@
+"""Subscripts: indexing and slicing, reads and writes, and which of them make the host wait."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from syncfinder.infer import policy
+from syncfinder.infer.dispatch import E, evaluate
+from syncfinder.infer.frame import Frame
+from syncfinder.infer.reading import read
+from syncfinder.infer.values import (
+    ASSUMED, CPU, GPU, LIKELY, NONE, TEXT, UNKNOWN,
+    Array, Const, Device, Flag, Instance, Mapping, Number, Sequence, Tensor, Text, Union, UnknownValue, Value, is_number, join_all, members,
+    tensor_in, tensors,
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Index:
+    """An index taken apart. `masks`, `arrays` and `hosts` hold (value, node) of boolean, integer-tensor and host parts."""
+
+    integers: int = 0
+    numbers_only: bool = True
+    masks: list[tuple[Tensor, ast.expr]] = field(default_factory=list)
+    indices: list[tuple[Tensor, ast.expr]] = field(default_factory=list)
+    hosts: list[tuple[str, ast.expr]] = field(default_factory=list)
+    zero_dim: list[tuple[Tensor, ast.expr]] = field(default_factory=list)
+    constant: bool = True
+    slices: int = 0
+    new_axes: int = 0
+    ellipsis: bool = False
+    unknown: int = 0
+
+    def result_ndim(self, ndim: int | None) -> int | None:
+        """Return the result's number of dimensions, where it can be told."""
+        if self.unknown or self.masks or (ndim is None):
+            return None
+        ndim = ndim - self.integers - len(self.zero_dim) + self.new_axes
+        advanced = [t.ndim for t, _ in self.indices] + [1] * len(self.hosts)
+        if advanced:
+            if None in advanced:
+                return None
+            ndim += max(advanced) - len(advanced)  # type: ignore[type-var, operator]
+        return ndim if ndim >= 0 else None
+
+
+def parts_of(node: ast.expr) -> list[ast.expr]:
+    return list(node.elts) if isinstance(node, ast.Tuple) else [node]
+
+
+def take_apart(node: ast.expr, base: Value, frame: Frame) -> Index:
+    """Evaluate an index and sort its parts; slice bounds that are tensors are read."""
+    index = Index()
+    parts = parts_of(node)
+    for part in parts:
+        if isinstance(part, ast.Slice):
+            slice_bounds(part, frame)
+            index.slices += 1
+            index.numbers_only = False
+            continue
+        if isinstance(part, ast.Starred):
+            evaluate(part.value, frame)
+            index.unknown += 1
+            index.numbers_only = False
+            continue
+        value = evaluate(part, frame)
+        if isinstance(value, Sequence) and value.kind == "tuple" and len(parts) == 1:
+            for item in value.items if value.items is not None else (value.each(),):
+                sort_part(item, part, index, base)
+            if value.items is None:
+                index.unknown += 1
+        else:
+            sort_part(value, part, index, base)
+    return index
+
+
+def slice_bounds(node: ast.Slice, frame: Frame) -> None:
+    for bound in (node.lower, node.upper, node.step):
+        if bound is not None:
+            for tensor in tensors(evaluate(bound, frame))[:1]:
+                read(tensor, "index", "slice bound", bound, frame)
+
+
+def sort_part(value: Value, node: ast.expr, index: Index, base: Value) -> None:
+    """Put one part of an index where it belongs."""
+    tensor = tensor_in(value)
+    if tensor is not None:
+        sort_tensor(tensor, node, index)
+    elif isinstance(value, UnknownValue):
+        sort_unknown(value, node, index)
+    elif isinstance(value, Const) and value.value is None:
+        index.new_axes += 1
+        index.numbers_only = False
+    elif isinstance(value, Const) and value.value is Ellipsis:
+        index.ellipsis = True
+        index.numbers_only = False
+    elif isinstance(value, (Const, Number, Flag)):
+        index.integers += 1
+        index.constant = index.constant and isinstance(value, Const)
+    elif isinstance(value, Sequence):
+        index.hosts.append(("list", node))
+        index.numbers_only = False
+    elif isinstance(value, Array):
+        index.hosts.append(("array", node))
+        index.numbers_only = False
+    elif isinstance(value, Union):
+        rest = [m for m in value.members if m is not NONE]
+        sort_part(rest[0] if len(rest) == 1 else UNKNOWN, node, index, base)
+    else:
+        index.unknown += 1
+        index.numbers_only = False
+
+
+def sort_tensor(tensor: Tensor, node: ast.expr, index: Index) -> None:
+    index.constant = False
+    index.numbers_only = False
+    if tensor.dtype == "bool" or (tensor.dtype is None and policy.mask_like(node)):
+        index.masks.append((tensor, node))
+    elif tensor.ndim == 0:
+        index.zero_dim.append((tensor, node))
+    else:
+        index.indices.append((tensor, node))
+
+
+def sort_unknown(value: UnknownValue, node: ast.expr, index: Index) -> None:
+    index.constant = False
+    if value.compared:
+        index.masks.append((Tensor(ASSUMED, "bool", sure=LIKELY), node))
+        index.numbers_only = False
+    else:
+        index.unknown += 1
+
+
+def array_evidence(index: Index, frame: Frame) -> bool:
+    """Return whether an index proves an unknown base to be a tensor: masks, index tensors, lists or slices along several axes."""
+    arrays = frame.function is not None and frame.function.scan.arrays
+    if any(t.waits for t, _ in index.indices):
+        return True
+    if arrays or frame.host:
+        return False
+    return bool(index.masks) or (bool(index.hosts) and bool(index.slices or index.ellipsis))
+
+
+def subscript(node: ast.Subscript, frame: Frame) -> Value:
+    return read_subscript(node, frame)
+
+
+def read_subscript(node: ast.Subscript, frame: Frame, augmented: bool = False) -> Value:
+    """Return `base[index]`."""
+    if "." in frame.env or augmented:
+        from syncfinder.infer.expressions import path_of
+
+        path = path_of(node.value)
+        base = (
+            frame.env[path] if path is not None and "." in path and path in frame.env else evaluate(node.value, frame)
+        )
+    else:
+        base = evaluate(node.value, frame)
+    return read_item(base, node, frame)
+
+
+def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
+    kind = type(base)
+    if kind is Union:
+        rest = [m for m in base.members if m is not NONE and not is_number(m)]  # type: ignore[attr-defined]
+        return join_all([read_item(m, node, frame) for m in rest])
+    if kind is Tensor:
+        return read_tensor(base, take_apart(node.slice, base, frame), node, frame)  # type: ignore[arg-type]
+    if kind is Sequence:
+        return read_sequence(base, node, frame)  # type: ignore[arg-type]
+    if kind is Mapping:
+        return read_mapping(base, evaluate(node.slice, frame))  # type: ignore[arg-type]
+    if kind is Text:
+        take_apart(node.slice, base, frame)
+        return TEXT
+    if kind is Array:
+        take_apart(node.slice, base, frame)
+        return base
+    if kind is Instance:
+        return read_instance(base, node, frame)  # type: ignore[arg-type]
+    index = take_apart(node.slice, base, frame)
+    if kind is UnknownValue:
+        if array_evidence(index, frame):
+            why = frame.reason(f"`{ast.unparse(node.value)}` is indexed as a tensor", node)
+            return read_tensor(Tensor(ASSUMED, why=why, sure=LIKELY), index, node, frame)
+        for tensor, part in index.zero_dim:
+            read(tensor, "index", "index", part, frame)
+    return UNKNOWN
+
+
+def read_tensor(base: Tensor, index: Index, node: ast.Subscript, frame: Frame) -> Value:
+    """Indexing a tensor: masks wait for their count, 0-dim indices are read, host indices are uploaded."""
+    for mask, part in index.masks:
+        if mask.waits and base.waits:
+            frame.publish("mask-read", part, "index", better(mask, base))
+    read_indices(base, index, frame)
+    if base.waits:
+        for what, part in index.hosts:
+            frame.publish("host-index", part, "index", base, index=what)
+    dims = index.result_ndim(base.ndim)
+    # A basic index of pinned memory is still pinned; a gathered copy is not.
+    memory = base.memory if not (index.masks or index.indices or index.hosts) else "pageable" if base.memory else None
+    return base.but(ndim=dims, memory=memory)
+
+
+def better(mask: Tensor, base: Tensor) -> Tensor:
+    return (
+        mask
+        if mask.why and mask.sure <= base.sure
+        else mask.but(why=base.why, sure=max(mask.sure, base.sure) if base.place == ASSUMED else mask.sure)
+    )
+
+
+def read_indices(base: Tensor, index: Index, frame: Frame) -> None:
+    for tensor, part in index.zero_dim:
+        if tensor.dtype == "bool":
+            continue
+        read(tensor, "index", "index", part, frame)
+    for tensor, part in index.indices:
+        if base.place == CPU and tensor.waits and base.sure == 0:
+            frame.publish("index", part, "index of a host tensor", tensor)
+        elif tensor.place == CPU and base.waits and tensor.ndim != 0:
+            frame.publish("host-index", part, "index", base, LIKELY if tensor.sure else 0, index="host tensor")
+
+
+def read_sequence(base: Sequence, node: ast.Subscript, frame: Frame) -> Value:
+    part = node.slice
+    if isinstance(part, ast.Slice):
+        slice_bounds(part, frame)
+        return sliced(base, part)
+    value = evaluate(part, frame)
+    for tensor in tensors(value)[:1]:
+        read(tensor, "index", "index", part, frame)
+    if (
+        isinstance(value, Const)
+        and isinstance(value.value, int)
+        and base.items is not None
+        and -len(base.items) <= value.value < len(base.items)
+    ):
+        return base.items[value.value]
+    return base.each()
+
+
+def sliced(base: Sequence, part: ast.Slice) -> Value:
+    bounds = []
+    for bound in (part.lower, part.upper, part.step):
+        try:
+            bounds.append(None if bound is None else ast.literal_eval(bound))
+        except ValueError:
+            return Sequence(base.kind, element=base.each()) if base.items != () else base
+    if base.items is None or not all(b is None or isinstance(b, int) for b in bounds):
+        return base
+    return Sequence(base.kind, base.items[slice(*bounds)])
+
+
+def read_mapping(base: Mapping, key: Value) -> Value:
+    if isinstance(key, Const) and base.items is not None and key.value in base.items:
+        return base.items[key.value]
+    return base.each()
+
+
+def read_instance(base: Instance, node: ast.Subscript, frame: Frame) -> Value:
+    from syncfinder.infer.calls import Arguments, call_function
+    from syncfinder.infer.classes import find_method
+
+    value = evaluate(node.slice, frame) if not isinstance(node.slice, ast.Slice) else UNKNOWN
+    method = find_method(base.cls, "__getitem__")
+    if method is None:
+        return UNKNOWN
+    return call_function(method, Arguments([base, value], [None, node.slice]), node, frame)
+
+
+def write_subscript(
+    target: ast.Subscript, value: Value, source: ast.expr | None, frame: Frame, augmented: bool = False
+) -> None:
+    """`base[index] = value`."""
+    base = evaluate(target.value, frame)
+    for member in members(base):
+        write_item(member, base, target, value, source, frame, augmented)
+
+
+def write_item(
+    base: Value,
+    whole: Value,
+    target: ast.Subscript,
+    value: Value,
+    source: ast.expr | None,
+    frame: Frame,
+    augmented: bool,
+) -> None:
+    if isinstance(base, Tensor):
+        write_tensor(base, take_apart(target.slice, base, frame), target, value, frame, augmented)
+    elif isinstance(base, UnknownValue):
+        index = take_apart(target.slice, base, frame)
+        if array_evidence(index, frame):
+            why = frame.reason(f"`{ast.unparse(target.value)}` is indexed as a tensor", target)
+            write_tensor(Tensor(ASSUMED, why=why, sure=LIKELY), index, target, value, frame, augmented)
+    elif isinstance(base, (Sequence, Mapping)):
+        key = evaluate(target.slice, frame) if not isinstance(target.slice, ast.Slice) else UNKNOWN
+        if isinstance(base, Sequence):
+            for tensor in tensors(key)[:1]:
+                read(tensor, "index", "index", target.slice, frame)
+        if whole is base:
+            rebind(target.value, changed(base, key, value), frame)
+    else:
+        take_apart(target.slice, base, frame)
+
+
+def changed(base: Sequence | Mapping, key: Value, value: Value) -> Value:
+    """Return a container after an item was assigned."""
+    if isinstance(base, Mapping):
+        items = dict(base.items or {})
+        if isinstance(key, Const) and isinstance(key.value, (str, int)):
+            items[key.value] = value
+            return Mapping(items, base.element)
+        return Mapping(items, value if base.element is None else join_all([base.element, value]))
+    return Sequence(
+        base.kind, element=join_all([base.each(), value]) if base.items or base.element is not None else value
+    )
+
+
+def rebind(node: ast.expr, value: Value, frame: Frame) -> None:
+    from syncfinder.infer.statements import assign
+
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        if isinstance(node, ast.Name) and node.id not in frame.env:
+            return
+        assign(node, value, frame, None)
+
+
+def write_tensor(
+    base: Tensor, index: Index, target: ast.Subscript, value: Value, frame: Frame, augmented: bool
+) -> None:
+    """Writing into a tensor by an index: what waits depends on the index and on where the value lives."""
+    written = tensor_in(value)
+    if base.place == CPU:
+        if written is not None and written.waits and not augmented and written.place & GPU:
+            frame.publish("copy", target, "assignment into a host tensor", written)
+        return
+    if not base.waits:
+        return
+    masked = [(m, part) for m, part in index.masks if m.waits]
+    if masked:
+        write_mask(base, masked[0], value, written, frame, augmented)
+        return
+    if augmented:
+        return
+    if index.hosts:
+        what, part = index.hosts[0]
+        frame.publish("host-index", part, "assignment", base, index=what)
+        return
+    for tensor, part in index.zero_dim:
+        read(tensor, "index", "index", part, frame)
+        return
+    if written is not None:
+        if written.place == CPU and not (written.ndim == 0 and index.masks):
+            frame.publish("transfer", target, "assignment", written.but(place=base.place, why=base.why))
+        host = next(((t, part) for t, part in index.indices if t.place == CPU and t.ndim != 0), None)
+        if host is not None:
+            frame.publish("host-index", host[1], "assignment", base, index="host tensor")
+        return
+    write_number(base, index, target, value, frame)
+
+
+def write_mask(
+    base: Tensor, mask: tuple[Tensor, ast.expr], value: Value, written: Tensor | None, frame: Frame, augmented: bool
+) -> None:
+    """A number through a mask is masked_fill, which does not wait; a tensor needs the positions."""
+    tensor, part = mask
+    if augmented:
+        return  # the read through the same mask has been reported
+    if written is not None:
+        if not (written.place == CPU and written.ndim == 0):
+            frame.publish("mask-write", part, "assignment", better(tensor, base), value="tensor")
+    elif isinstance(value, (Sequence, Array)):
+        frame.publish("mask-write", part, "assignment", better(tensor, base), value="host tensor")
+
+
+def write_number(base: Tensor, index: Index, target: ast.Subscript, value: Value, frame: Frame) -> None:
+    """A number written by an index tensor, or into a 0-dim destination, is uploaded."""
+    number = is_number(value) or (isinstance(value, UnknownValue) and not index.indices)
+    if index.indices and (is_number(value) or isinstance(value, (Array, Sequence))):
+        frame.publish("scalar-write", target, "assignment", base, index="index", value="number")
+        return
+    if not number or isinstance(value, (Text, Device)) or not index.numbers_only or index.new_axes:
+        return
+    count = index.integers + index.unknown
+    if base.ndim is not None:
+        if base.ndim == count and is_number(value):
+            frame.publish("scalar-write", target, "assignment", base, index="integer", value="number")
+    elif is_number(value) and not isinstance(value, Const) and not index.constant and count == 1:
+        # A varying number at a varying position fills one element, not a row.
+        frame.publish("scalar-write", target, "assignment", base, LIKELY, index="integer", value="number")
+
+
+E[ast.Subscript] = subscript

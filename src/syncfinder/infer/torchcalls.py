@@ -1,0 +1,492 @@
+"""Applying the torch model: which overload a call takes, what it reads, when it waits, and what comes back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from syncfinder.infer.calls import Arguments
+from syncfinder.infer.expressions import ORDER, RESULTS, combine, promoted
+from syncfinder.infer.frame import Frame
+from syncfinder.infer.values import (
+    ARRAY, ASSUMED, CERTAIN, CPU, CUDA, FLOAT, LIKELY, NONE, TEXT, UNKNOWN,
+    Array, Const, Device, Dtype, Library, Number, Sequence, Tensor, Text, UnknownValue, Value, is_number, join_all, members, tensor_in, tensors,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from syncfinder.torchmodel.model import Effect, Param, Row, Term
+
+NUMBER_TYPES = ("i", "n", "f")
+
+
+@dataclass(slots=True)
+class BoundCall:
+    """A call's arguments under the parameters of one overload."""
+
+    row: Row
+    overload: int
+    parameters: tuple[Param, ...]
+    values: dict[str, Value]
+    nodes: dict[str, ast.expr | None]
+    init: dict[str, Value]
+
+
+def call_row(
+    row: Row, arguments: Arguments, node: ast.expr, frame: Frame, init: dict[str, Value] | None = None
+) -> Value:
+    """Return the result of calling a function of the torch model, publishing what the call reads and waits for."""
+    bound = choose(row, arguments, init or {})
+    read_numbers(bound, node, frame)
+    operands = operands_of(arguments)
+    apply_effects(bound, operands, node, frame)
+    return result(bound, operands, arguments, node, frame)
+
+
+def operands_of(arguments: Arguments) -> list[Tensor]:
+    """Return all tensors among the arguments, those in lists too."""
+    out: list[Tensor] = []
+    for value, _ in arguments.every():
+        out.extend(tensors(value))
+        if isinstance(value, Sequence):
+            out.extend(
+                t for item in (value.items if value.items is not None else (value.each(),)) for t in tensors(item)
+            )
+    return out
+
+
+def choose(row: Row, arguments: Arguments, init: dict[str, Value]) -> BoundCall:
+    """Bind the arguments to the overload that fits best: one that takes tensors as tensors before one that reads them."""
+    best: BoundCall | None = None
+    best_cost = 0.0
+    for position, overload in enumerate(row.overloads):
+        bound = bind(row, position, overload, arguments, init)
+        if bound is None:
+            continue
+        cost = sum(misfit(p, bound.values[p.name]) for p in overload if p.name in bound.values)
+        if best is None or cost < best_cost:
+            best, best_cost = bound, cost
+    return best or BoundCall(
+        row, 0, row.overloads[0] if row.overloads else (), dict(arguments.keywords), dict(arguments.keyword_nodes), init
+    )
+
+
+def bind(
+    row: Row, position: int, overload: tuple[Param, ...], arguments: Arguments, init: dict[str, Value]
+) -> BoundCall | None:
+    """Bind arguments to one overload; None when it cannot take them."""
+    values: dict[str, Value] = {}
+    nodes: dict[str, ast.expr | None] = {}
+    plain = [p for p in overload if not p.keyword_only]
+    given = list(zip(arguments.values, arguments.nodes, strict=True))
+    for at, parameter in enumerate(plain):
+        if at >= len(given):
+            break
+        rest = given[at:]
+        if "*" in parameter.type and len(rest) > 1 and takes_rest(parameter, rest, at == len(plain) - 1):
+            values[parameter.name] = Sequence("tuple", tuple(v for v, _ in rest))
+            nodes[parameter.name] = rest[0][1]
+            given = given[:at]
+            break
+        values[parameter.name], nodes[parameter.name] = given[at]
+    if len(given) > len(plain):
+        return None
+    names = {p.name for p in overload}
+    for name, value in arguments.keywords.items():
+        if name in names:
+            values[name] = value
+            nodes[name] = arguments.keyword_nodes.get(name)
+        elif name not in (
+            "out",
+            "device",
+            "dtype",
+            "pin_memory",
+            "requires_grad",
+            "generator",
+            "layout",
+            "non_blocking",
+        ):
+            return None
+        else:
+            values.setdefault(name, value)
+            nodes.setdefault(name, arguments.keyword_nodes.get(name))
+    if not arguments.open and any(not p.optional and p.name not in values for p in overload):
+        return None
+    return BoundCall(row, position, overload, values, nodes, init)
+
+
+def takes_rest(parameter: Param, rest: list[tuple[Value, ast.expr | None]], last: bool) -> bool:
+    """Return whether a list parameter takes all remaining positional arguments: view(2, 3), permute(0, 2, 1)."""
+    if isinstance(rest[0][0], Sequence):
+        return False
+    return last or parameter.type.startswith("i")
+
+
+def misfit(parameter: Param, value: Value) -> float:
+    """Return how badly a value fits a parameter's type."""
+    kind = parameter.type.rstrip("?")
+    tensor = tensor_in(value)
+    if kind == "T":
+        if tensor is not None or isinstance(value, UnknownValue):
+            return 0.0
+        return 0.0 if value is NONE and parameter.type.endswith("?") else 5.0
+    if kind in NUMBER_TYPES:
+        return (
+            3.0
+            if tensor is not None
+            else 0.5
+            if isinstance(value, UnknownValue)
+            else 0.0
+            if is_number(value) or value is NONE
+            else 4.0
+        )
+    if kind == "i*":
+        return (
+            4.0 if isinstance(value, (Dtype, Device, Text)) else 2.0 if tensor is not None and tensor.ndim != 0 else 0.0
+        )
+    if kind == "y":
+        return 0.0 if isinstance(value, (Dtype, UnknownValue)) or value is NONE else 4.0
+    if kind == "b":
+        return 3.0 if tensor is not None or (isinstance(value, Number) and value.kind != "bool") else 0.0
+    if kind == "T*":
+        return 0.0 if isinstance(value, (Sequence, UnknownValue)) else 2.0
+    if kind == "s":
+        return 0.0 if isinstance(value, (Text, UnknownValue, Const)) else 3.0
+    return 0.0
+
+
+def read_numbers(bound: BoundCall, node: ast.expr, frame: Frame) -> None:
+    """A tensor given for a number is read by the argument parser (item); so is one inside a size list."""
+    for parameter in bound.parameters:
+        value = bound.values.get(parameter.name)
+        if value is None or parameter.name in bound.row.quiet or parameter.name == "self":
+            continue
+        kind = parameter.type.rstrip("?")
+        where = bound.nodes.get(parameter.name) or node
+        if kind in NUMBER_TYPES or kind == "b":
+            found = tensor_in(value)
+            if found is not None and found.waits:
+                frame.publish("index", where, bound.row.name, found, argument=parameter.name)
+        elif kind in ("i*", "n*", "f*"):
+            read_sizes(value, where, parameter.name, bound, frame)
+
+
+def read_sizes(value: Value, where: ast.expr, name: str, bound: BoundCall, frame: Frame) -> None:
+    if isinstance(value, Sequence):
+        for item in value.items if value.items is not None else (value.each(),):
+            found = tensor_in(item)
+            if found is not None and found.waits:
+                frame.publish("index", where, bound.row.name, found, argument=name)
+                return
+    elif isinstance(value, Tensor) and value.waits and value.ndim in (0, None):
+        frame.publish("index", where, bound.row.name, value, argument=name)
+
+
+def apply_effects(bound: BoundCall, operands: list[Tensor], node: ast.expr, frame: Frame) -> None:
+    """Publish the call's waits whose conditions hold."""
+    for effect in bound.row.effects:
+        sure = holds(effect, bound, operands)
+        if sure is None:
+            continue
+        operand = operand_of(effect, bound, operands)
+        if operand is None and not any(t.test == "anywhere" for t in effect.when):
+            continue
+        facts = {k: v for k, v in (("condition", effect.words), ("argument", effect.argument)) if v}
+        frame.publish(effect.kind, node, bound.row.name, operand, sure, **facts)
+        return
+
+
+def operand_of(effect: Effect, bound: BoundCall, operands: list[Tensor]) -> Tensor | None:
+    if effect.argument:
+        value = bound.values.get(effect.argument)
+        found = tensor_in(value) if value is not None else None
+        if found is not None and found.waits:
+            return found
+    waiting = [t for t in operands if t.waits]
+    own = tensor_in(bound.values.get("self", UNKNOWN)) or tensor_in(bound.values.get("input", UNKNOWN))
+    if own is not None and own.waits:
+        return own
+    return waiting[0] if waiting else None
+
+
+def holds(effect: Effect, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    """Return how sure it is that all conditions of an effect hold; None when one does not."""
+    sure = CERTAIN
+    for term in effect.when:
+        found = TERMS[term.test](term, bound, operands) if term.test in TERMS else None
+        if found is None:
+            return None
+        sure = max(sure, found)
+    return sure
+
+
+def given(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    value = bound.values.get(term.parameter)
+    return None if value is None or value.key == NONE.key else CERTAIN
+
+
+def missing(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    return CERTAIN if given(term, bound, operands) is None else None
+
+
+def is_tensor(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    value = bound.values.get(term.parameter)
+    if value is None:
+        return None
+    if isinstance(value, UnknownValue) and any(
+        p.name == term.parameter and p.type.startswith("T") for p in bound.parameters
+    ):
+        return LIKELY
+    return CERTAIN if tensor_in(value) is not None else None
+
+
+def is_cuda(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    value = bound.values.get(term.parameter)
+    found = tensor_in(value) if value is not None else None
+    if found is None and isinstance(value, Sequence):
+        found = tensor_in(value.each())
+    return CERTAIN if found is not None and found.waits else None
+
+
+def is_host(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    value = bound.values.get(term.parameter)
+    if value is None:
+        return None
+    found = tensor_in(value)
+    return CERTAIN if (found is not None and found.place == CPU) or isinstance(value, Array) else None
+
+
+def is_list(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    return CERTAIN if isinstance(bound.values.get(term.parameter), (Sequence, Array)) else None
+
+
+def is_number_term(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    value = bound.values.get(term.parameter)
+    return CERTAIN if value is not None and is_number(value) else None
+
+
+def default_of(term: Term, bound: BoundCall) -> object:
+    return next((p.default for p in bound.parameters if p.name == term.parameter and p.optional), ...)
+
+
+def equals(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    value = bound.values.get(term.parameter)
+    have = value.value if isinstance(value, Const) else default_of(term, bound) if value is None else ...
+    return CERTAIN if have is not ... and have == term.literal and (have is None) == (term.literal is None) else None
+
+
+def differs(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    return CERTAIN if equals(term, bound, operands) is None else None
+
+
+def negative(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    value = bound.values.get(term.parameter)
+    return CERTAIN if isinstance(value, Const) and isinstance(value.value, (int, float)) and value.value < 0 else None
+
+
+def is_bool(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    found = tensor_in(bound.values.get(term.parameter, UNKNOWN))
+    return CERTAIN if found is not None and found.dtype == "bool" else None
+
+
+def init_is(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    value = bound.init.get(term.parameter)
+    return CERTAIN if isinstance(value, Const) and value.value == term.literal else None
+
+
+def init_given(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    value = bound.init.get(term.parameter)
+    return None if value is None or value.key == NONE.key else CERTAIN
+
+
+def init_missing(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    return CERTAIN if init_given(term, bound, operands) is None else None
+
+
+TERMS: dict[str, Callable[[Term, BoundCall, list[Tensor]], int | None]] = {
+    "given": given, "missing": missing, "tensor": is_tensor, "cuda": is_cuda, "host": is_host, "list": is_list, "number": is_number_term,
+    "negative": negative, "is": equals, "not-is": differs, "bool": is_bool, "init-is": init_is, "init-given": init_given, "init-missing": init_missing,
+    "anywhere": lambda term, bound, operands: CERTAIN,
+}  # fmt: skip
+
+
+def device_of(value: Value | None, node: ast.expr | None, frame: Frame) -> Device | None:
+    """Return the device that an argument names; None when it names none (not given, None, a dtype)."""
+    from syncfinder.infer.narrow import place_of_word
+
+    if value is None or value.key == NONE.key:
+        return None
+    if isinstance(value, Device):
+        return value
+    if isinstance(value, Const):
+        if isinstance(value.value, str):
+            return Device(
+                place_of_word(value.value),
+                frame.reason(f'device="{value.value}" is written here', node or ast.Constant(None)),
+            )
+        return Device(CUDA) if isinstance(value.value, int) and not isinstance(value.value, bool) else None
+    found = tensor_in(value)
+    if found is not None:
+        return Device(found.place, found.why)
+    if isinstance(value, Number):
+        return Device(CUDA)
+    parts = [device_of(m, node, frame) for m in members(value)] if len(members(value)) > 1 else []
+    known = [p for p in parts if p is not None]
+    if known:
+        return join_all(known)  # type: ignore[return-value]
+    if isinstance(value, Text) or isinstance(value, UnknownValue):
+        return Device(
+            ASSUMED,
+            frame.reason(
+                f"`{ast.unparse(node)}` is a device" if node is not None else "a device is given",
+                node or ast.Constant(None),
+            ),
+        )
+    return None
+
+
+def target_place(bound: BoundCall, operands: list[Tensor], node: ast.expr, frame: Frame) -> tuple[int, tuple, int]:  # type: ignore[type-arg]
+    """Return where the result lives, why, and how sure it is that it is a tensor there."""
+    rule = bound.row.device
+    if rule in ("device=", "like/device="):
+        device = device_of(bound.values.get("device"), bound.nodes.get("device"), frame)
+        if device is not None:
+            return (
+                device.place,
+                device.why,
+                CERTAIN if device.place & (CUDA | CPU) and not device.place & ASSUMED else LIKELY,
+            )
+        if rule == "device=":
+            return (
+                frame.default_place,
+                frame.reason(f"{bound.row.name} without device= makes it on the host", node),
+                CERTAIN,
+            )
+    if rule == "host":
+        return CPU, frame.reason(f"{bound.row.name} gives a host tensor", node), CERTAIN
+    if rule == "cuda":
+        return CUDA, frame.reason(f"{bound.row.name} gives a GPU tensor", node), CERTAIN
+    if operands:
+        lead = combine(operands)
+        return lead.place, lead.why, lead.sure
+    place = CPU if frame.host else ASSUMED
+    return place, frame.reason(f"it is a result of {bound.row.name}", node), LIKELY
+
+
+def result(bound: BoundCall, operands: list[Tensor], arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    """Return what the call gives."""
+    row = bound.row
+    returns = (
+        row.returns[bound.overload]
+        if bound.overload < len(row.returns)
+        else row.returns[0]
+        if row.returns
+        else "unknown"
+    )
+    if returns == "self":
+        own = tensor_in(bound.values.get("self", UNKNOWN)) or (operands[0] if operands else None)
+        return own if own is not None else UNKNOWN
+    if returns == "tensor" or returns == "list" or returns.startswith("tensors:"):
+        made = result_tensor(bound, operands, node, frame)
+        return containers(returns, made, bound)
+    if returns in RESULTS:
+        return RESULTS[returns]
+    if returns == "device":
+        return Device(operands[0].place, operands[0].why) if operands else Device(ASSUMED)
+    if returns == "dtype":
+        return Dtype(None)
+    if returns == "values":
+        return Sequence("list", element=FLOAT)
+    if returns == "stream":
+        return Library("torch.cuda.Stream")
+    if returns == "event":
+        return Library("torch.cuda.Event")
+    return ARRAY if returns == "array" else TEXT if returns == "str" else UNKNOWN
+
+
+def containers(returns: str, made: Tensor, bound: BoundCall) -> Value:
+    if returns == "tensor":
+        if bound.row.name in AS_TUPLE and isinstance(flag := bound.values.get("as_tuple"), Const) and flag.value:
+            return Sequence("tuple", element=made.but(ndim=1))
+        return made
+    if returns == "list":
+        return Sequence("tuple", element=made)
+    count = int(returns.partition(":")[2])
+    dtypes = bound.row.dtypes or ()
+    parts = []
+    for position in range(count):
+        dtype = dtypes[position] if position < len(dtypes) else None
+        parts.append(made.but(dtype=made.dtype if dtype == "same" else None if dtype in ("unknown", None) else dtype))
+    return Sequence("tuple", tuple(parts))
+
+
+# nonzero's as_tuple is a Python-level flag that its schema does not have (torch/_tensor_docs.py).
+AS_TUPLE = {"torch.nonzero", "torch.Tensor.nonzero"}
+
+
+def result_tensor(bound: BoundCall, operands: list[Tensor], node: ast.expr, frame: Frame) -> Tensor:
+    place, why, sure = target_place(bound, operands, node, frame)
+    memory = "pinned" if pinned(bound.values.get("pin_memory")) else None
+    return Tensor(place, result_dtype(bound, operands), result_ndim(bound, operands), why, sure, memory)
+
+
+def pinned(value: Value | None) -> bool:
+    """Return whether pin_memory= asks for pinned memory: True, or a flag that a project computes."""
+    return value is not None and not (isinstance(value, Const) and not value.value)
+
+
+def result_dtype(bound: BoundCall, operands: list[Tensor]) -> str | None:
+    rule = bound.row.dtype
+    asked = bound.values.get("dtype")
+    if rule.startswith("dtype="):
+        if isinstance(asked, Dtype):
+            return asked.name
+        rule = rule.partition("/")[2] or "unknown"
+    if rule == "same":
+        if not operands:
+            return None
+        known = {t.dtype for t in operands}
+        if None in known:
+            return operands[0].dtype if len(operands) == 1 else None
+        dtype = max(known, key=ORDER.index)
+        for value in list(bound.values.values())[1:2]:
+            dtype = promoted(dtype, value) if is_number(value) else dtype
+        return dtype
+    return rule if rule in ORDER else None
+
+
+def result_ndim(bound: BoundCall, operands: list[Tensor]) -> int | None:
+    rule = bound.row.ndim
+    own = operands[0].ndim if operands else None
+    if rule == "same" or rule == "like":
+        dims = [t.ndim for t in operands]
+        return None if not dims or None in dims else max(dims)  # type: ignore[type-var]
+    if rule == "reduce":
+        return reduced(bound, own)
+    if rule in ("+1", "-1"):
+        return None if own is None else max(0, own + int(rule))
+    if rule == "size":
+        return size_ndim(bound)
+    return int(rule) if rule.isdigit() else None
+
+
+def reduced(bound: BoundCall, own: int | None) -> int | None:
+    dim = next((bound.values[n] for n in ("dim", "axis") if n in bound.values), None)
+    if dim is None or dim.key == NONE.key:
+        return 0
+    keep = bound.values.get("keepdim")
+    if keep is not None and not (isinstance(keep, Const) and not keep.value):
+        return own
+    count = len(dim.items) if isinstance(dim, Sequence) and dim.items is not None else 1 if is_number(dim) else None
+    return None if own is None or count is None else max(0, own - count)
+
+
+def size_ndim(bound: BoundCall) -> int | None:
+    for name in ("size", "shape", "sizes", "repeats"):
+        value = bound.values.get(name)
+        if isinstance(value, Sequence):
+            return len(value.items) if value.items is not None else None
+        if value is not None:
+            return 1 if is_number(value) else None
+    return None

@@ -1,0 +1,531 @@
+"""Abstract values: what an expression may be, and on which device it lives.
+
+A value's `key` is its identity for joins, memo keys and fixpoints; provenance (`why`) stays outside of it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from syncfinder.sites.site import Reason
+
+if TYPE_CHECKING:
+    from syncfinder.infer.frame import Frame
+    from syncfinder.infer.project import Module
+    from syncfinder.infer.scan import Scan
+
+# The place lattice: a set of possible places as bits. ASSUMED: nobody says where, the project's policy decides.
+CUDA, CPU, META, ASSUMED = 1, 2, 4, 8
+GPU = CUDA | ASSUMED
+
+CERTAIN, LIKELY, POSSIBLE = 0, 1, 2
+
+MAX_ALTERNATIVES = 4
+MAX_ITEMS = 16
+
+Why = tuple[Reason, ...]
+
+
+class Value:
+    __slots__ = ("key",)
+    key: Any
+
+    def __repr__(self) -> str:
+        return show(self)
+
+
+class UnknownValue(Value):
+    """Absorbs every attribute and call. `compared`: it is the outcome of a comparison of unknown operands."""
+
+    __slots__ = ("compared",)
+
+    def __init__(self, compared: bool = False) -> None:
+        self.compared = compared
+        self.key = ("?", compared)
+
+
+UNKNOWN = UnknownValue()
+UNKNOWN_COMPARISON = UnknownValue(compared=True)
+
+
+class Tensor(Value):
+    """`dtype` is "bool", "int", "float" or None; `memory` tells "pinned" from "pageable" host memory (None: not known).
+
+    `sure` is how sure it is that the value is a tensor at all. `pending` marks an unfinished asynchronous copy.
+    """
+
+    __slots__ = ("dtype", "memory", "ndim", "pending", "place", "sure", "why")
+
+    def __init__(
+        self,
+        place: int,
+        dtype: str | None = None,
+        ndim: int | None = None,
+        why: Why = (),
+        sure: int = CERTAIN,
+        memory: str | None = None,
+        pending: bool = False,
+    ) -> None:
+        self.place = place
+        self.dtype = dtype
+        self.ndim = ndim
+        self.why = why
+        self.sure = sure
+        self.memory = memory
+        self.pending = pending
+        self.key = ("T", place, dtype, ndim, sure, memory)
+
+    def but(self, **changes: Any) -> Tensor:
+        """Return a copy with some fields changed."""
+        fields = {name: changes.get(name, getattr(self, name)) for name in TENSOR_FIELDS}
+        return Tensor(**fields)
+
+    @property
+    def waits(self) -> bool:
+        """Whether reading it makes the host wait: it is, or may be, on the GPU."""
+        return bool(self.place & GPU)
+
+
+TENSOR_FIELDS = ("place", "dtype", "ndim", "why", "sure", "memory", "pending")
+
+
+class Const(Value):
+    """A host constant whose value is known: None, bool, int, float, str, bytes, Ellipsis."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.key = ("c", type(value).__name__, value)
+
+
+class Number(Value):
+    """A host number of a kind ("int", "float", "bool", "complex") with an unknown value."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.key = ("n", kind)
+
+
+class Text(Value):
+    """A string with an unknown value."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.key = "text"
+
+
+class Flag(Value):
+    """A host bool that the analysis assumes (a GPU is there; nothing is being traced): the other branch is muted."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: bool) -> None:
+        self.value = value
+        self.key = ("flag", value)
+
+
+class Array(Value):
+    """A NumPy array or another host array."""
+
+    __slots__ = ("scalar",)
+
+    def __init__(self, scalar: bool = False) -> None:
+        self.scalar = scalar
+        self.key = ("array", scalar)
+
+
+class Device(Value):
+    __slots__ = ("place", "why")
+
+    def __init__(self, place: int, why: Why = ()) -> None:
+        self.place = place
+        self.why = why
+        self.key = ("device", place)
+
+
+class Dtype(Value):
+    __slots__ = ("name",)
+
+    def __init__(self, name: str | None) -> None:
+        self.name = name
+        self.key = ("dtype", name)
+
+
+class Sequence(Value):
+    """A list, tuple, set, range or iterator. `items` when each element is known by position, else `element` for all."""
+
+    __slots__ = ("element", "items", "kind")
+
+    def __init__(self, kind: str, items: tuple[Value, ...] | None = None, element: Value | None = None) -> None:
+        if items is not None and len(items) > MAX_ITEMS:
+            element, items = join_all(items), None
+        self.kind = kind
+        self.items = items
+        self.element = element
+        self.key = ("s", kind, None if items is None else tuple(v.key for v in items), element and element.key)
+
+    def each(self) -> Value:
+        """Return the join of its elements."""
+        if self.items is not None:
+            return join_all(self.items) if self.items else UNKNOWN
+        return self.element if self.element is not None else UNKNOWN
+
+
+class Mapping(Value):
+    __slots__ = ("element", "items")
+
+    def __init__(self, items: dict[Any, Value] | None = None, element: Value | None = None) -> None:
+        if items is not None and len(items) > 2 * MAX_ITEMS:
+            element, items = join_all(items.values()), None
+        self.items = items
+        self.element = element
+        known = None if items is None else tuple((k, v.key) for k, v in items.items())
+        self.key = ("m", known, element and element.key)
+
+    def each(self) -> Value:
+        """Return the join of its values."""
+        if self.items:
+            return join_all([*self.items.values(), *([self.element] if self.element is not None else [])])
+        return self.element if self.element is not None else UNKNOWN
+
+
+class Function(Value):
+    """A function or lambda of the project. `closure` is the frame it was defined in; `owner` its class."""
+
+    __slots__ = ("closure", "decorators", "kind", "module", "name", "node", "owner", "qualname", "shapes")
+
+    def __init__(
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        module: Module,
+        qualname: str,
+        closure: Frame | None = None,
+        owner: Class | None = None,
+    ) -> None:
+        self.node = node
+        self.module = module
+        self.qualname = qualname
+        self.name = qualname.rpartition(".")[2]
+        self.closure = closure
+        self.owner = owner
+        self.kind = "function"
+        self.decorators: tuple[str, ...] = ()
+        self.shapes: dict[Any, Any] = {}
+        self.key = ("f", id(node))
+
+    @property
+    def scan(self) -> Scan:
+        return self.module.scan_of(self.node)
+
+
+class Bound(Value):
+    """A method with its receiver."""
+
+    __slots__ = ("function", "receiver")
+
+    def __init__(self, function: Function, receiver: Value) -> None:
+        self.function = function
+        self.receiver = receiver
+        self.key = ("b", function.key, receiver.key)
+
+
+class Partial(Value):
+    __slots__ = ("arguments", "function", "keywords")
+
+    def __init__(self, function: Value, arguments: tuple[Value, ...], keywords: dict[str, Value]) -> None:
+        self.function = function
+        self.arguments = arguments
+        self.keywords = keywords
+        self.key = ("p", function.key, tuple(a.key for a in arguments), tuple((k, v.key) for k, v in keywords.items()))
+
+
+class Class(Value):
+    """A class of the project; its members and attributes are looked up in `classes`."""
+
+    __slots__ = ("attributes", "bases", "closure", "members", "module", "name", "node", "qualname", "running", "stores")
+
+    def __init__(self, node: ast.ClassDef, module: Module, qualname: str, closure: Frame | None) -> None:
+        self.node = node
+        self.module = module
+        self.qualname = qualname
+        self.name = node.name
+        self.closure = closure
+        self.bases: tuple[Value, ...] | None = None
+        self.members: dict[str, list[ast.stmt]] | None = None
+        self.stores: dict[str, list[Any]] | None = None
+        self.attributes: dict[str, Value] = {}
+        self.running: set[str] = set()
+        self.key = ("C", id(node))
+
+
+class Instance(Value):
+    __slots__ = ("cls",)
+
+    def __init__(self, cls: Class) -> None:
+        self.cls = cls
+        self.key = ("i", cls.key)
+
+
+class ModuleValue(Value):
+    """A module of the project."""
+
+    __slots__ = ("module",)
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.key = ("M", id(module))
+
+
+class Api(Value):
+    """A name of a library by its dotted path: a module, a function or a class that the torch model may know."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.key = ("a", name)
+
+
+class Method(Value):
+    """A library method taken from a receiver but not called yet."""
+
+    __slots__ = ("name", "receiver")
+
+    def __init__(self, receiver: Value, name: str) -> None:
+        self.receiver = receiver
+        self.name = name
+        self.key = ("meth", receiver.key, name)
+
+
+class Library(Value):
+    """An instance of a library class (torch.nn.Linear, torch.cuda.Event) with its constructor's arguments."""
+
+    __slots__ = ("init", "name", "why")
+
+    def __init__(self, name: str, init: dict[str, Value] | None = None, why: Why = ()) -> None:
+        self.name = name
+        self.init = init or {}
+        self.why = why
+        self.key = ("L", name, tuple((k, v.key) for k, v in self.init.items()))
+
+
+class Super(Value):
+    __slots__ = ("owner", "receiver")
+
+    def __init__(self, owner: Class, receiver: Value) -> None:
+        self.owner = owner
+        self.receiver = receiver
+        self.key = ("super", owner.key, receiver.key)
+
+
+class Union(Value):
+    __slots__ = ("members",)
+
+    def __init__(self, members: tuple[Value, ...]) -> None:
+        self.members = members
+        self.key = ("u", tuple(m.key for m in members))
+
+
+NONE, TRUE, FALSE = Const(None), Const(True), Const(False)
+INT, FLOAT, BOOL, COMPLEX = Number("int"), Number("float"), Number("bool"), Number("complex")
+TEXT = Text()
+ARRAY, ARRAY_SCALAR = Array(), Array(scalar=True)
+NUMBERS = Sequence("list", element=INT)
+SIZE = Sequence("tuple", element=INT)
+HOST = (Const, Number, Text, Flag, Array, Device, Dtype)
+
+
+def members(value: Value) -> tuple[Value, ...]:
+    """Return the alternatives of a union, or the value alone."""
+    return value.members if type(value) is Union else (value,)
+
+
+def tensors(value: Value) -> list[Tensor]:
+    """Return the tensors among a value's alternatives."""
+    if type(value) is Tensor:
+        return [value]
+    if type(value) is Union:
+        return [m for m in value.members if type(m) is Tensor]
+    return []
+
+
+def tensor_in(value: Value) -> Tensor | None:
+    """Return the tensor that a value is or may be."""
+    if type(value) is Tensor:
+        return value
+    found = tensors(value)
+    return found[0] if found else None
+
+
+def is_number(value: Value) -> bool:
+    """Return whether a value is a host number or bool."""
+    kind = type(value)
+    return kind is Number or kind is Flag or (kind is Const and isinstance(value.value, (int, float, complex)))  # type: ignore[attr-defined]
+
+
+def join_tensors(a: Tensor, b: Tensor) -> Tensor:
+    """Return the tensor that stands for both: places unite, what differs is not known."""
+    return Tensor(
+        a.place | b.place,
+        a.dtype if a.dtype == b.dtype else None,
+        a.ndim if a.ndim == b.ndim else None,
+        a.why if a.place & GPU or not b.place & GPU else b.why,
+        max(a.sure, b.sure),
+        a.memory if a.memory == b.memory else None,
+        a.pending or b.pending,
+    )
+
+
+def join_sequences(a: Sequence, b: Sequence) -> Sequence:
+    kind = a.kind if a.kind == b.kind else "list"
+    if a.items is not None and b.items is not None and len(a.items) == len(b.items):
+        return Sequence(kind, tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True)))
+    parts = [s.each() for s in (a, b) if not (s.items == () or (s.items is None and s.element is None))]
+    return Sequence(kind, element=join_all(parts) if parts else None)
+
+
+def join_mappings(a: Mapping, b: Mapping) -> Mapping:
+    if a.items is None or b.items is None:
+        return Mapping(element=join_all([m.each() for m in (a, b) if m.items or m.element is not None]))
+    both = {
+        k: join(a.items[k], b.items[k]) if k in a.items and k in b.items else v
+        for k, v in {**a.items, **b.items}.items()
+    }
+    extra = [m.element for m in (a, b) if m.element is not None]
+    return Mapping(both, join_all(extra) if extra else None)
+
+
+def join(a: Value, b: Value) -> Value:
+    """Return the least value that stands for both."""
+    if a is b or a.key == b.key:
+        return a
+    kind, other = type(a), type(b)
+    if kind is other:
+        if kind is Tensor:
+            return join_tensors(a, b)  # type: ignore[arg-type]
+        if kind is Sequence:
+            return join_sequences(a, b)  # type: ignore[arg-type]
+        if kind is Mapping:
+            return join_mappings(a, b)  # type: ignore[arg-type]
+        if kind is Device:
+            return Device(a.place | b.place, a.why or b.why)  # type: ignore[attr-defined]
+        if kind is Dtype:
+            return Dtype(None)
+        if kind is Flag:
+            return BOOL
+    if is_number(a) and is_number(b):
+        return Number(wider(number_kind(a), number_kind(b)))
+    if kind is UnknownValue or other is UnknownValue:
+        return join_unknown(b if kind is UnknownValue else a)
+    return unite(members(a) + members(b))
+
+
+def join_unknown(value: Value) -> Value:
+    """A tensor on one of two paths is still likely a tensor; anything else is not known."""
+    found = tensor_in(value)
+    return found.but(sure=max(found.sure, LIKELY)) if found is not None else UNKNOWN
+
+
+def unite(parts: Iterable[Value]) -> Value:
+    """Build a union: mergeable alternatives are merged, too many give Unknown (the tensor among them is kept)."""
+    out: list[Value] = []
+    for part in parts:
+        for i, have in enumerate(out):
+            if have.key == part.key:
+                break
+            mergeable = type(have) is type(part) and type(part) in (Tensor, Sequence, Mapping, Device, Dtype)
+            if mergeable or (is_number(have) and is_number(part)):
+                out[i] = join(have, part)
+                break
+        else:
+            out.append(part)
+    if len(out) == 1:
+        return out[0]
+    if len(out) > MAX_ALTERNATIVES:
+        return join_unknown(Union(tuple(out)))
+    return Union(tuple(out))
+
+
+def join_all(parts: Iterable[Value]) -> Value:
+    """Join any number of values; none gives Unknown."""
+    result: Value | None = None
+    for part in parts:
+        result = part if result is None else join(result, part)
+    return UNKNOWN if result is None else result
+
+
+NUMBER_ORDER = ("bool", "int", "float", "complex")
+
+
+def number_kind(value: Value) -> str:
+    if type(value) is Number:
+        return value.kind
+    return type(value.value).__name__ if type(value) is Const else "bool"
+
+
+def wider(a: str, b: str) -> str:
+    return max(a, b, key=NUMBER_ORDER.index)
+
+
+def without(value: Value, drop: type | tuple[type, ...]) -> Value | None:
+    """Return a value less the alternatives of some kinds; None when nothing is left."""
+    left = tuple(m for m in members(value) if not isinstance(m, drop))
+    if not left:
+        return None
+    return left[0] if len(left) == 1 else Union(left)
+
+
+PLACE_NAMES = {CUDA: "cuda", CPU: "cpu", META: "meta", ASSUMED: "assumed"}
+
+
+def show_place(place: int) -> str:
+    """Return a place in words: "cuda", "cpu", "assumed", or several joined by "|"."""
+    return "|".join(name for bit, name in PLACE_NAMES.items() if place & bit) or "nowhere"
+
+
+def show(value: Value) -> str:
+    """Return a value as the device tests reveal it: Tensor[cuda, bool, ndim=1], int, list[...], Unknown."""
+    if isinstance(value, Tensor):
+        parts = [
+            show_place(value.place),
+            value.dtype or "",
+            "" if value.ndim is None else f"ndim={value.ndim}",
+            value.memory or "",
+        ]
+        return f"Tensor[{', '.join(p for p in parts if p)}]"
+    if isinstance(value, Union):
+        return " | ".join(show(m) for m in value.members)
+    if isinstance(value, Sequence):
+        if value.items is not None:
+            return f"{value.kind}[{', '.join(show(v) for v in value.items)}]"
+        return f"{value.kind}[{show(value.each())}, ...]"
+    if isinstance(value, Mapping):
+        return f"dict[{show(value.each())}]"
+    shows = SHOW.get(type(value))
+    return shows(value) if shows else type(value).__name__
+
+
+SHOW: dict[type, Any] = {
+    UnknownValue: lambda v: "Unknown",
+    Const: lambda v: f"Literal[{v.value!r}]",
+    Number: lambda v: v.kind,
+    Text: lambda v: "str",
+    Flag: lambda v: f"Assumed[{v.value}]",
+    Array: lambda v: "ndarray",
+    Device: lambda v: f"device[{show_place(v.place)}]",
+    Dtype: lambda v: f"dtype[{v.name}]",
+    Function: lambda v: f"function {v.qualname}",
+    Bound: lambda v: f"method {v.function.qualname}",
+    Class: lambda v: f"class {v.qualname}",
+    Instance: lambda v: v.cls.qualname,
+    ModuleValue: lambda v: f"module {v.module.name}",
+    Api: lambda v: v.name,
+    Library: lambda v: v.name,
+    Method: lambda v: f"method {v.name}",
+}
