@@ -1,0 +1,168 @@
+"""Worker processes: contiguous runs of files, so that a package's modules are parsed and evaluated by one worker."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from syncfinder.check import Observations, observe_here, sizes, with_deep_stack, word_file
+from syncfinder.config import Settings
+from syncfinder.finding import Finding
+from syncfinder.sites.site import CONFIDENCES, Site
+from syncfinder.source.file import SourceFile
+
+
+def observe_parallel(
+    files: list[Path], texts: dict[Path, str], settings: Settings, jobs: int, progress: bool
+) -> Observations:
+    """Infer in `jobs` forked processes; sites that several of them saw are united."""
+    chunks = contiguous(files, jobs)
+    context = multiprocessing.get_context("fork")
+    counter = context.Value("i", 0)
+
+    def work(chunk: list[Path]) -> Observations:
+        def done() -> None:
+            with counter.get_lock():
+                counter.value += 1
+
+        return with_deep_stack(lambda: observe_here(chunk, files, texts, settings, done if progress else None))
+
+    gc.freeze()
+    with watching(counter, len(files), progress):
+        parts = run_forked([lambda c=chunk: work(c) for chunk in chunks])  # type: ignore[misc]
+    return united(parts)
+
+
+def contiguous(files: list[Path], jobs: int) -> list[list[Path]]:
+    """Split sorted files into runs of about equal bytes."""
+    weights = [size + 2_000 for size in sizes(files)]
+    share = sum(weights) / jobs
+    chunks: list[list[Path]] = [[]]
+    filled = 0.0
+    for path, weight in zip(files, weights, strict=True):
+        if filled >= share * len(chunks) and len(chunks) < jobs:
+            chunks.append([])
+        chunks[-1].append(path)
+        filled += weight
+    return chunks
+
+
+def run_forked(tasks: list[Callable[[], Any]]) -> list[Any]:
+    """Run each task in a forked process and return the results in order. Raises RuntimeError when a process dies."""
+    import pickle
+
+    running = []
+    for task in tasks:
+        reader, writer = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            os.close(reader)
+            status = 1
+            try:
+                data = pickle.dumps(task(), protocol=pickle.HIGHEST_PROTOCOL)
+                with os.fdopen(writer, "wb") as stream:
+                    stream.write(data)
+                status = 0
+            except BaseException:
+                import traceback
+
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        os.close(writer)
+        running.append((pid, reader))
+    results = []
+    failed = 0
+    for pid, reader in running:
+        with os.fdopen(reader, "rb") as stream:
+            data = stream.read()
+        _, status = os.waitpid(pid, 0)
+        if status or not data:
+            failed += 1
+        else:
+            results.append(pickle.loads(data))
+    if failed:
+        raise RuntimeError(f"{failed} of {len(tasks)} worker processes died (out of memory?); run again with --jobs 1")
+    return results
+
+
+def united(parts: list[Observations]) -> Observations:
+    """Join what the workers saw; of two sites at one place the surest stays."""
+    out = Observations()
+    merged: dict[Path, dict[Any, Site]] = {}
+    for part in parts:
+        out.errors += part.errors
+        out.failed |= part.failed
+        for path, sites in part.sites.items():
+            have = merged.setdefault(path, {})
+            for site in sites:
+                key = (site.kind, site.span)
+                other = have.get(key)
+                if other is None or rank(site) > rank(other):
+                    have[key] = site
+    for path, by_place in merged.items():
+        out.sites[path] = sorted(by_place.values(), key=lambda s: (s.span.line, s.span.column, s.kind))
+    return out
+
+
+def rank(site: Site) -> tuple[int, bool]:
+    return CONFIDENCES.index(site.confidence), site.level == "error"
+
+
+def word_parallel(
+    work: list[tuple[Path, list[Site]]], texts: dict[Path, str], jobs: int
+) -> list[list[tuple[Finding, SourceFile, bool]]]:
+    """Word files in forked processes, dealt out by their number of sites."""
+    hands: list[list[tuple[int, Path, list[Site]]]] = [[] for _ in range(jobs)]
+    loads = [0] * jobs
+    for position, (path, sites) in sorted(enumerate(work), key=lambda row: -len(row[1][1])):
+        lightest = loads.index(min(loads))
+        hands[lightest].append((position, path, sites))
+        loads[lightest] += len(sites) + 5
+
+    def words(hand: list[tuple[int, Path, list[Site]]]) -> list[tuple[int, list[tuple[Finding, SourceFile, bool]]]]:
+        gc.disable()
+        return [(position, word_file(path, sites, texts)) for position, path, sites in hand]
+
+    import syncfinder.rules.engine  # noqa: F401  (imported once, before the fork)
+
+    parts = run_forked([lambda h=hand: words(h) for hand in hands if hand])  # type: ignore[misc]
+    rows = sorted((row for part in parts for row in part), key=lambda row: row[0])
+    return [found for _, found in rows]
+
+
+@contextmanager
+def watching(counter: Any, total: int, progress: bool) -> Iterator[None]:
+    """Show a progress bar while workers count the files that they have done."""
+    if not progress:
+        yield
+        return
+    import threading
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    stop = threading.Event()
+    bar = Progress(console=Console(stderr=True), transient=True)
+
+    def watch() -> None:
+        task = bar.add_task("checking", total=total)
+        while not stop.wait(0.2):
+            bar.update(task, completed=counter.value)
+
+    with bar:
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
