@@ -6,8 +6,33 @@ import ast
 from typing import TYPE_CHECKING
 
 from syncfinder.infer.values import (
-    ARRAY, ASSUMED, BOOL, CERTAIN, COMPLEX, CPU, CUDA, FLOAT, INT, LIKELY, NONE, SIZE, TEXT, UNKNOWN,
-    Api, Class, Const, Device, Dtype, Instance, Library, Mapping, Sequence, Tensor, Value, join_all, members,
+    ARRAY,
+    ASSUMED,
+    BOOL,
+    CERTAIN,
+    COMPLEX,
+    CPU,
+    CUDA,
+    FLOAT,
+    INT,
+    LIKELY,
+    NONE,
+    SIZE,
+    TEXT,
+    UNKNOWN,
+    Api,
+    Class,
+    Const,
+    Device,
+    Dtype,
+    Instance,
+    Library,
+    Mapping,
+    Sequence,
+    Tensor,
+    Value,
+    join_all,
+    members,
 )  # fmt: skip
 from syncfinder.sites.site import Reason
 

@@ -12,8 +12,31 @@ from syncfinder.infer.frame import Effect, Frame
 from syncfinder.infer.hinting import apply_hint
 from syncfinder.infer.project import MAX_DEPTH, MAX_SHAPES
 from syncfinder.infer.values import (
-    ASSUMED, CPU, FLOAT, GPU, INT, LIKELY, NONE, UNKNOWN,
-    Bound, Class, Const, Flag, Function, Instance, Mapping, Number, Sequence, Tensor, Union, UnknownValue, Value, join, join_all, members, tensors,
+    ASSUMED,
+    CPU,
+    FLOAT,
+    GPU,
+    INT,
+    LIKELY,
+    NONE,
+    UNKNOWN,
+    Bound,
+    Class,
+    Const,
+    Flag,
+    Function,
+    Instance,
+    Mapping,
+    Number,
+    Sequence,
+    Tensor,
+    Union,
+    UnknownValue,
+    Value,
+    join,
+    join_all,
+    members,
+    tensors,
 )  # fmt: skip
 
 if TYPE_CHECKING:

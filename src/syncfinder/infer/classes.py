@@ -9,7 +9,21 @@ from syncfinder.infer import policy
 from syncfinder.infer.annotations import from_annotation, tensor_like
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.values import (
-    BOOL, NONE, TEXT, UNKNOWN, Api, Bound, Class, Function, Instance, Method, Super, Value, join, join_all, tensors,
+    BOOL,
+    NONE,
+    TEXT,
+    UNKNOWN,
+    Api,
+    Bound,
+    Class,
+    Function,
+    Instance,
+    Method,
+    Super,
+    Value,
+    join,
+    join_all,
+    tensors,
 )  # fmt: skip
 
 if TYPE_CHECKING:

@@ -12,13 +12,53 @@ from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.project import ImportName, Namespace
 from syncfinder.infer.values import (
-    ARRAY, ASSUMED, BOOL, CPU, CUDA, FLOAT, GPU, INT, LIKELY, NONE, SIZE, TEXT, UNKNOWN, UNKNOWN_COMPARISON,
-    Api, Array, Bound, Class, Const, Device, Dtype, Flag, Function, Instance, Library, Mapping, Method, ModuleValue, Number, Partial,
-    Sequence, Super, Tensor, Text, Union, UnknownValue, Value, is_number, join, join_all, members, tensor_in, tensors,
+    ARRAY,
+    ASSUMED,
+    BOOL,
+    CPU,
+    CUDA,
+    FLOAT,
+    GPU,
+    INT,
+    LIKELY,
+    NONE,
+    SIZE,
+    TEXT,
+    UNKNOWN,
+    UNKNOWN_COMPARISON,
+    Api,
+    Array,
+    Bound,
+    Class,
+    Const,
+    Device,
+    Dtype,
+    Flag,
+    Function,
+    Instance,
+    Library,
+    Mapping,
+    Method,
+    ModuleValue,
+    Number,
+    Partial,
+    Sequence,
+    Super,
+    Tensor,
+    Text,
+    Union,
+    UnknownValue,
+    Value,
+    is_number,
+    join_all,
+    members,
+    tensor_in,
+    tensors,
 )  # fmt: skip
 
-BUILTINS = {name: Api(f"builtins.{name}") for name in dir(builtins) if not name.startswith("_")}
-ORDER = ("bool", "int", "float")
+# `reveal(x)` is a name of the device tests: it shows what the interpreter knows of x.
+BUILTINS = {name: Api(f"builtins.{name}") for name in (*dir(builtins), "reveal") if not name.startswith("_")}
+ORDER = ("bool", "int", "float", "complex")
 
 
 def constant(node: ast.Constant, frame: Frame) -> Value:
@@ -324,7 +364,9 @@ def call_value(callee: Value, arguments: Arguments, node: ast.expr, frame: Frame
         values = [*callee.arguments, *arguments.values]
         nodes = [*[None] * len(callee.arguments), *arguments.nodes]
         keywords = {**callee.keywords, **arguments.keywords}
-        return call_value(callee.function, Arguments(values, nodes, keywords, arguments.keyword_nodes, arguments.open), node, frame)
+        return call_value(
+            callee.function, Arguments(values, nodes, keywords, arguments.keyword_nodes, arguments.open), node, frame
+        )
     if isinstance(callee, Union):
         return join_all([call_value(m, arguments, node, frame) for m in callee.members if m is not NONE])
     return UNKNOWN
@@ -352,13 +394,15 @@ def boolean(node: ast.BoolOp, frame: Frame) -> Value:
             value = evaluate(operand, frame)
             test_value(value, operand, frame, word)
             kept = kept_by(value, not wanted)
-            if kept is not None:
+            if kept is not None and frame.muted == muted:
                 parts.append(kept)
             env = branch(operand, value, frame, wanted)
             if env is None:
                 return join_all(parts)
             frame.env = env
-        parts.append(evaluate(node.values[-1], frame))
+        last = evaluate(node.values[-1], frame)
+        if frame.muted == muted:
+            parts.append(last)
     finally:
         for path, bound in frame.env.items():
             if path not in saved and "." not in path:
@@ -370,7 +414,7 @@ def boolean(node: ast.BoolOp, frame: Frame) -> Value:
 
 def kept_by(value: Value, truth: bool) -> Value | None:
     """Return what is left of an operand's value when `and`/`or` stops at it; None when it cannot."""
-    left = [m for m in members(value) if not (isinstance(m, Const) and bool(m.value) is not truth)]
+    left = [m for m in members(value) if not (isinstance(m, (Const, Flag)) and bool(m.value) is not truth)]
     if not truth:
         left = [m for m in left if not isinstance(m, (Instance, Function, Class, Library, Device, Bound))]
     return join_all(left) if left else None
@@ -584,7 +628,9 @@ def conditional(node: ast.IfExp, frame: Frame) -> Value:
         env = branch(node.test, value, frame, truth)
         if env is not None:
             frame.env = env
-            parts.append(evaluate(side, frame))
+            outcome = evaluate(side, frame)
+            if frame.muted == muted:
+                parts.append(outcome)
         frame.env, frame.muted = saved, muted
     return join_all(parts)
 

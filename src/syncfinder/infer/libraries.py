@@ -14,8 +14,34 @@ from syncfinder.infer.frame import Frame
 from syncfinder.infer.reading import read, read_any
 from syncfinder.infer.torchcalls import BoundCall, apply_effects, call_row, operands_of
 from syncfinder.infer.values import (
-    ARRAY, ARRAY_SCALAR, ASSUMED, BOOL, CERTAIN, COMPLEX, FLOAT, INT, LIKELY, NONE, NUMBERS, TEXT, UNKNOWN,
-    Api, Array, Const, Flag, Instance, Library, Mapping, Partial, Sequence, Tensor, Value, is_number, join, join_all, tensor_in,
+    ARRAY,
+    ARRAY_SCALAR,
+    ASSUMED,
+    BOOL,
+    CERTAIN,
+    COMPLEX,
+    FLOAT,
+    INT,
+    LIKELY,
+    NONE,
+    NUMBERS,
+    TEXT,
+    UNKNOWN,
+    Api,
+    Array,
+    Const,
+    Flag,
+    Instance,
+    Library,
+    Mapping,
+    Partial,
+    Sequence,
+    Tensor,
+    Value,
+    is_number,
+    join,
+    join_all,
+    tensor_in,
 )  # fmt: skip
 
 
@@ -439,11 +465,19 @@ def rounded(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     return value if isinstance(value, Tensor) else INT if len(arguments.values) < 2 else FLOAT
 
 
+def reveal(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    """reveal(x): note the value for the device tests; of several evaluations the last one counts."""
+    value = arguments.values[0] if arguments.values else UNKNOWN
+    frame.module.revealed[node.lineno] = value
+    return value
+
+
 def constant(value: Value) -> Callable[[Arguments, ast.expr, Frame], Value]:
     return lambda arguments, node, frame: value
 
 
 BUILTINS: dict[str, Callable[[Arguments, ast.expr, Frame], Value]] = {
+    "reveal": reveal,
     "int": convert("int", INT), "float": convert("float", FLOAT), "complex": convert("complex", COMPLEX), "bool": convert("bool", BOOL),
     "len": length, "range": range_call, "max": extreme("max"), "min": extreme("min"), "sorted": sorted_call, "any": tested("any"), "all": tested("all"),
     "sum": sum_call, "list": sequence_of("list"), "tuple": sequence_of("tuple"), "set": sequence_of("set"), "frozenset": sequence_of("set"),

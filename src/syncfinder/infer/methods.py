@@ -13,8 +13,30 @@ from syncfinder.infer.frame import Frame
 from syncfinder.infer.reading import read
 from syncfinder.infer.torchcalls import call_row, device_of
 from syncfinder.infer.values import (
-    ARRAY, ASSUMED, CPU, FLOAT, INT, LIKELY, NONE, TEXT, UNKNOWN,
-    Array, Bound, Const, Instance, Library, Mapping, Sequence, Super, Tensor, Text, UnknownValue, Value, join_all, tensor_in, tensors,
+    ARRAY,
+    ASSUMED,
+    CPU,
+    FLOAT,
+    INT,
+    LIKELY,
+    NONE,
+    TEXT,
+    UNKNOWN,
+    Array,
+    Bound,
+    Const,
+    Instance,
+    Library,
+    Mapping,
+    Sequence,
+    Super,
+    Tensor,
+    Text,
+    UnknownValue,
+    Value,
+    join_all,
+    tensor_in,
+    tensors,
 )  # fmt: skip
 
 # Receivers' names that log: a tensor given to them is formatted.
@@ -236,6 +258,8 @@ def mapping_get(base: Mapping, arguments: Arguments) -> Value:
         return base.items[key.value]
     if base.items and base.element is None and isinstance(key, Const):
         return default
+    if base.items and isinstance(key, Const):
+        return UNKNOWN
     return join_all([base.each(), default]) if default is not NONE else base.each()
 
 

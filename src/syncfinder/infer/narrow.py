@@ -11,9 +11,35 @@ from syncfinder.infer.expressions import path_of
 from syncfinder.infer.frame import Env, Frame
 from syncfinder.infer.reading import read
 from syncfinder.infer.values import (
-    ASSUMED, BOOL, CPU, CUDA, FLOAT, GPU, INT, LIKELY, NONE, TEXT, UNKNOWN,
-    Api, Array, Class, Const, Device, Dtype, Flag, Instance, Mapping, Number, Sequence, Tensor, Text, UnknownValue, Value,
-    join_all, members, tensors,
+    ASSUMED,
+    BOOL,
+    CPU,
+    CUDA,
+    FLOAT,
+    GPU,
+    INT,
+    LIKELY,
+    NONE,
+    TEXT,
+    UNKNOWN,
+    Api,
+    Array,
+    Class,
+    Const,
+    Device,
+    Dtype,
+    Flag,
+    Instance,
+    Mapping,
+    Number,
+    Sequence,
+    Tensor,
+    Text,
+    UnknownValue,
+    Value,
+    join_all,
+    members,
+    tensors,
 )  # fmt: skip
 
 HOST_CLASSES: dict[str, Value] = {

@@ -14,8 +14,28 @@ from syncfinder.infer.frame import Frame
 from syncfinder.infer.reading import read
 from syncfinder.infer.torchcalls import device_of, pinned
 from syncfinder.infer.values import (
-    ARRAY, ASSUMED, BOOL, CERTAIN, CPU, CUDA, FLOAT, GPU, INT, LIKELY, UNKNOWN,
-    Array, Const, Device, Dtype, Number, Sequence, Tensor, UnknownValue, Value, is_number, number_kind, tensor_in,
+    ARRAY,
+    ASSUMED,
+    BOOL,
+    CERTAIN,
+    CPU,
+    CUDA,
+    FLOAT,
+    GPU,
+    INT,
+    LIKELY,
+    UNKNOWN,
+    Array,
+    Const,
+    Device,
+    Dtype,
+    Sequence,
+    Tensor,
+    UnknownValue,
+    Value,
+    is_number,
+    number_kind,
+    tensor_in,
 )  # fmt: skip
 
 NUMBERS: dict[str | None, Value] = {"bool": BOOL, "int": INT, "float": FLOAT}
@@ -86,9 +106,20 @@ def upload_why(tensor: Tensor, device: Device) -> tuple:  # type: ignore[type-ar
 
 def to(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
     """Tensor.to(device | dtype | other, …): _parse_to in python_arg_parser takes them in any of three forms."""
+    device, dtype, known = target_of(arguments, frame)
+    non_blocking = truthy(arguments.keywords.get("non_blocking")) or any(
+        v.value is True for v in arguments.values[1:] if isinstance(v, Const)
+    )
+    moved: Value = move(tensor, device, node, frame, "Tensor.to", non_blocking) if device is not None else tensor
+    return moved.but(dtype=dtype) if isinstance(moved, Tensor) and known else moved
+
+
+def target_of(arguments: Arguments, frame: Frame) -> tuple[Device | None, str | None, bool]:
+    """Return the device that `.to` names (None: it keeps its own), the dtype, and whether it may change the dtype."""
     device: Device | None = None
-    dtype = tensor.dtype
-    positions = [(v, n) for v, n in zip(arguments.values[:2], arguments.nodes[:2], strict=True)]
+    dtype: str | None = None
+    known = False
+    positions = list(zip(arguments.values[:2], arguments.nodes[:2], strict=True))
     named = [
         (arguments.keywords[k], arguments.keyword_nodes.get(k))
         for k in ("device", "other", "dtype")
@@ -97,31 +128,18 @@ def to(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Va
     for value, where in positions + named:
         other = tensor_in(value)
         if isinstance(value, Dtype):
-            dtype = value.name
+            dtype, known = value.name, True
         elif other is not None:
-            device, dtype = Device(other.place, other.why), other.dtype
-        elif isinstance(value, (Const, Number)) and not isinstance(getattr(value, "value", ""), str):
-            device = device or (
-                device_of(value, where, frame) if is_number(value) and number_kind(value) == "int" else None
-            )
+            device, dtype, known = Device(other.place, other.why), other.dtype, True
         elif isinstance(value, UnknownValue):
-            if where is not None and "dtype" in ast.unparse(where).rpartition(".")[2]:
-                dtype = None
-            elif where is not None and speaks_of_device(where):
-                device = device_of(value, where, frame)
-            elif "device" in arguments.keywords and value is arguments.keywords["device"]:
+            by_keyword = value is arguments.keywords.get("device")
+            if by_keyword or (where is not None and speaks_of_device(where)):
                 device = device_of(value, where, frame)
             else:
-                dtype = None
-        else:
+                known = True
+        elif not (isinstance(value, Const) and isinstance(value.value, bool)):
             device = device_of(value, where, frame) or device
-    non_blocking = truthy(arguments.keywords.get("non_blocking")) or any(
-        truthy(v) for v in arguments.values[1:] if isinstance(v, Const) and v.value is True
-    )
-    moved: Value = tensor
-    if device is not None:
-        moved = move(tensor, device, node, frame, "Tensor.to", non_blocking)
-    return moved.but(dtype=dtype) if isinstance(moved, Tensor) else moved
+    return device, dtype, known
 
 
 def speaks_of_device(node: ast.expr) -> bool:
@@ -249,7 +267,7 @@ def constructed(
             device = Device(frame.default_place, why)
         else:
             return Tensor(CPU, dtype, ndim, why, CERTAIN, memory)
-    if device.place & GPU:
+    if device.place & GPU and not (isinstance(data, Sequence) and data.items == ()):
         operand = Tensor(device.place, dtype, ndim, device.why, CERTAIN if device.place == CUDA else LIKELY)
         frame.publish("construct", node, name, operand, data=data_word(data))
     return Tensor(device.place, dtype, ndim, device.why, CERTAIN if not device.place & ASSUMED else LIKELY, memory)

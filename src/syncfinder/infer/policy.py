@@ -39,7 +39,7 @@ HOST_FUNCTIONS = re.compile(
     r"(^|_)(collate|collate_fn|tokenize|preprocess|data_collator|post_process|postprocess)(_|$)"
 )
 HOST_CLASSES = re.compile(
-    r"(Dataset|DataLoader|Collator|Tokenizer|TokenizerFast|Processor|ProcessorFast|FeatureExtractor|Sampler\b.*Data)$"
+    r"(Dataset|DataLoader|Collator|Tokenizer|TokenizerFast|(?<!Logits)(?<!Attn)(?<!Attention)(?<!Output)Processor|ProcessorFast|FeatureExtractor)$"
 )
 BOUNDARIES = re.compile(r"(allow|permit|expect|ok).*sync|sync.*(allow|ok|permit)", re.IGNORECASE)
 DEBUG = re.compile(r"(^|_)(debug|DEBUG|verbose|isEnabledFor|trace_log|debugging)(_|$)")

@@ -53,9 +53,10 @@ class Module:
         self.sites: dict[Any, tuple[Site, Function | None]] = {}
         self.speaks_torch = "torch" in file.text
         self.arrays = False
-        self.revealed: list[tuple[int, Value]] = []
+        self.revealed: dict[int, Value] = {}
         self.hints = project.hints_of(file)
         self._scans: dict[int, Scan] = {}
+        self._looking: set[str] = set()
 
     def scan_of(self, node: Any) -> Scan:
         """Return the scan of a function's body, made once."""
@@ -70,8 +71,21 @@ class Module:
             self.run()
         value = self.frame.env.get(name)
         if value is None:
+            return self._starred(name) if self.stars else None
+        if type(value) is ImportName:
+            self.frame.env[name] = UNKNOWN  # what an import cycle sees
+            value = self.frame.env[name] = self.project.resolve(value, self)
+        return value
+
+    def _starred(self, name: str) -> Value | None:
+        """Return a name that a star import brings; None if none does. Modules may import each other's stars."""
+        if name in self._looking:
+            return None
+        self._looking.add(name)
+        try:
             for star in self.stars:
                 source = self.project.resolve(star, self)
+                value: Value | None = None
                 if isinstance(source, ModuleValue) and source.module is not self:
                     value = source.module.lookup(name)
                 elif isinstance(source, Api):
@@ -79,9 +93,8 @@ class Module:
                 if value is not None:
                     return value
             return None
-        if type(value) is ImportName:
-            value = self.frame.env[name] = self.project.resolve(value, self)
-        return value
+        finally:
+            self._looking.discard(name)
 
     def run(self) -> None:
         """Evaluate the module's body."""

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+FUNCTIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda})
 ARRAY_MODULES = {"np", "numpy", "pd", "pandas"}
 
 
@@ -45,20 +45,34 @@ def scan(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Scan:
     out = Scan()
     receiver = function.args.args[0].arg if function.args.args else ""
     body = [function.body] if isinstance(function, ast.Lambda) else function.body
-    stack: list[tuple[ast.AST, bool]] = [(node, False) for node in body]
-    while stack:
-        node, nested = stack.pop()
-        visit = VISIT.get(type(node))
-        if visit is not None:
-            visit(node, out, receiver, nested)
-        inner = nested or isinstance(node, FUNCTIONS)
-        for name in node._fields:
-            child = getattr(node, name, None)
-            if isinstance(child, ast.AST):
-                stack.append((child, inner))
-            elif isinstance(child, list):
-                stack.extend((c, inner) for c in child if isinstance(c, ast.AST))
+    outer: list[ast.AST] = list(body)
+    inner: list[ast.AST] = []
+    for stack, nested in ((outer, False), (inner, True)):
+        while stack:
+            node = stack.pop()
+            kind = type(node)
+            visit = VISIT.get(kind)
+            if visit is not None:
+                visit(node, out, receiver, nested)
+            below = inner if kind in FUNCTIONS else stack
+            for name in CHILDREN[kind]:
+                child = getattr(node, name)
+                if type(child) is list:
+                    below.extend(child)
+                elif child is not None:
+                    below.append(child)
     return out
+
+
+def node_fields() -> dict[type, tuple[str, ...]]:
+    """Return, for each node class, the fields that may hold nodes."""
+    classes = [c for c in vars(ast).values() if isinstance(c, type) and issubclass(c, ast.AST)]
+    return {c: tuple(f for f in c._fields if f not in PLAIN_FIELDS and c is not ast.Constant) for c in classes}
+
+
+# Fields without nodes: names, contexts, operators, and strings.
+PLAIN_FIELDS = {"id", "attr", "arg", "ctx", "op", "ops", "name", "names", "asname", "module", "level", "conversion", "kind", "type_comment", "simple",
+                "is_async", "type_ignores", "rest", "kwd_attrs", "cls", "tag", "lineno", "col_offset", "type_params"}  # fmt: skip
 
 
 def visit_call(node: ast.Call, out: Scan, receiver: str, nested: bool) -> None:
@@ -131,3 +145,5 @@ VISIT: dict[type, Any] = {
     ast.Yield: visit_yield,
     ast.YieldFrom: visit_yield,
 }
+# Lists such as Dict.keys hold None where a mapping is spread.
+CHILDREN: dict[type, tuple[str, ...]] = {**node_fields(), type(None): (), str: ()}

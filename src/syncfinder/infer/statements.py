@@ -16,7 +16,21 @@ from syncfinder.infer.narrow import branch, test
 from syncfinder.infer.project import ImportName
 from syncfinder.infer.subscripts import read_subscript, write_subscript
 from syncfinder.infer.values import (
-    ASSUMED, NONE, UNKNOWN, Api, Array, Class, Const, Device, Function, Instance, Mapping, Sequence, Tensor, Value, join,
+    ASSUMED,
+    NONE,
+    UNKNOWN,
+    Api,
+    Array,
+    Class,
+    Const,
+    Device,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+    Tensor,
+    Value,
+    join,
 )  # fmt: skip
 
 MAX_ROUNDS = 3
@@ -227,7 +241,9 @@ def expression(node: ast.Expr, frame: Frame) -> bool:
 
 
 def returned(node: ast.Return, frame: Frame) -> bool:
-    frame.returns.append(evaluate(node.value, frame) if node.value is not None else NONE)
+    value = evaluate(node.value, frame) if node.value is not None else NONE
+    if not frame.muted:
+        frame.returns.append(value)
     return False
 
 
@@ -277,15 +293,16 @@ def conditional(node: ast.If, frame: Frame) -> bool:
         return run_block(node.body, frame)
     saved, context, muted = frame.env, frame.context, frame.muted
     ends: list[Env] = []
+    unlikely: list[Env] = []
     for body, truth in ((node.body, True), (node.orelse, False)):
         env = branch(node.test, value, frame, truth)
         if env is not None:
             frame.env = env
             frame.context = side_context(node.test, body, frame) if truth or ends_with_error(body) else context
             if run_block(body, frame):
-                ends.append(frame.env)
+                (ends if frame.muted == muted else unlikely).append(frame.env)
         frame.env, frame.context, frame.muted = saved, context, muted
-    merged = join_envs(ends)
+    merged = join_envs(ends or unlikely)
     if merged is None:
         return False
     frame.env = merged

@@ -10,9 +10,31 @@ from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.reading import read
 from syncfinder.infer.values import (
-    ASSUMED, CPU, GPU, LIKELY, NONE, TEXT, UNKNOWN,
-    Array, Const, Device, Flag, Instance, Mapping, Number, Sequence, Tensor, Text, Union, UnknownValue, Value, is_number, join_all, members,
-    tensor_in, tensors,
+    ASSUMED,
+    CPU,
+    GPU,
+    LIKELY,
+    NONE,
+    TEXT,
+    UNKNOWN,
+    Array,
+    Const,
+    Device,
+    Flag,
+    Instance,
+    Mapping,
+    Number,
+    Sequence,
+    Tensor,
+    Text,
+    Union,
+    UnknownValue,
+    Value,
+    is_number,
+    join_all,
+    members,
+    tensor_in,
+    tensors,
 )  # fmt: skip
 
 
@@ -257,6 +279,8 @@ def sliced(base: Sequence, part: ast.Slice) -> Value:
 def read_mapping(base: Mapping, key: Value) -> Value:
     if isinstance(key, Const) and base.items is not None and key.value in base.items:
         return base.items[key.value]
+    if base.items and isinstance(key, Const):
+        return UNKNOWN  # a mapping with named entries of all kinds: another name's value is not known
     return base.each()
 
 

@@ -11,8 +11,32 @@ from syncfinder.infer.calls import Arguments
 from syncfinder.infer.expressions import ORDER, RESULTS, combine, promoted
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.values import (
-    ARRAY, ASSUMED, CERTAIN, CPU, CUDA, FLOAT, LIKELY, NONE, TEXT, UNKNOWN,
-    Array, Const, Device, Dtype, Library, Number, Sequence, Tensor, Text, UnknownValue, Value, is_number, join_all, members, tensor_in, tensors,
+    ARRAY,
+    ASSUMED,
+    CERTAIN,
+    CPU,
+    CUDA,
+    FLOAT,
+    LIKELY,
+    NONE,
+    TEXT,
+    UNKNOWN,
+    Array,
+    Const,
+    Device,
+    Dtype,
+    Library,
+    Number,
+    Sequence,
+    Tensor,
+    Text,
+    UnknownValue,
+    Value,
+    is_number,
+    join_all,
+    members,
+    tensor_in,
+    tensors,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -370,8 +394,16 @@ def target_place(bound: BoundCall, operands: list[Tensor], node: ast.expr, frame
     if operands:
         lead = combine(operands)
         return lead.place, lead.why, lead.sure
+    if only_numbers(bound):
+        return frame.default_place, frame.reason(f"{bound.row.name} of host numbers gives a host tensor", node), CERTAIN
     place = CPU if frame.host else ASSUMED
     return place, frame.reason(f"it is a result of {bound.row.name}", node), LIKELY
+
+
+def only_numbers(bound: BoundCall) -> bool:
+    """Return whether everything that is given where tensors are taken is a host number or a list of them."""
+    given = [bound.values[p.name] for p in bound.parameters if p.type.startswith("T") and p.name in bound.values]
+    return bool(given) and all(is_number(v) or (isinstance(v, Sequence) and is_number(v.each())) for v in given)
 
 
 def result(bound: BoundCall, operands: list[Tensor], arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
