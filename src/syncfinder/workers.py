@@ -64,6 +64,7 @@ def run_forked(tasks: list[Callable[[], Any]]) -> list[Any]:
         sys.stderr.flush()
         pid = os.fork()
         if pid == 0:
+            gc.disable()  # a child is short-lived, and a collection over all trees costs seconds
             os.close(reader)
             status = 1
             try:

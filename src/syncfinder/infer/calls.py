@@ -88,19 +88,41 @@ class Summary:
 GENERIC = "generic"
 
 
-def parameters(function: Function) -> list[tuple[ast.arg, ast.expr | None]]:
-    """Return the parameters, less *args and **kwargs, each with its default."""
-    args = function.node.args
-    plain = [*args.posonlyargs, *args.args]
-    defaults: list[ast.expr | None] = [None] * (len(plain) - len(args.defaults))
-    return [*zip(plain, [*defaults, *args.defaults], strict=True), *zip(args.kwonlyargs, args.kw_defaults, strict=True)]
+class Facts:
+    """What is derived from a function's definition once: parameters with defaults, positional names, whether it is host code."""
+
+    __slots__ = ("base", "defaults", "host", "names", "parameters", "promised", "setup")
+
+    def __init__(self, function: Function) -> None:
+        args = function.node.args
+        plain = [*args.posonlyargs, *args.args]
+        missing: list[ast.expr | None] = [None] * (len(plain) - len(args.defaults))
+        pairs = [*zip(plain, [*missing, *args.defaults], strict=True), *zip(args.kwonlyargs, args.kw_defaults, strict=True)]
+        self.parameters: list[tuple[ast.arg, ast.expr | None]] = pairs
+        self.names = [a.arg for a in plain]
+        self.defaults = [
+            (argument.arg, Const(default.value))
+            for position, (argument, default) in enumerate(pairs)
+            if isinstance(default, ast.Constant) and default.value in (None, True, False) and not (position == 0 and function.owner is not None)
+        ]
+        owner = function.owner
+        self.host = policy.is_host_code(function.name, owner.name if owner is not None else None) or (owner is not None and in_dataset(owner))
+        self.setup = policy.is_setup(function.name)
+        self.base: dict[str, Value] | None = None
+        self.promised: Value | None = None
+
+
+def facts_of(function: Function) -> Facts:
+    """Return the facts of a function, derived once."""
+    if function.facts is None:
+        function.facts = Facts(function)
+    return function.facts  # type: ignore[no-any-return]
 
 
 def generic_values(function: Function, frame: Frame) -> dict[str, Value]:
     """Return what each parameter is when no caller is known: by annotation, default, name, use."""
     out: dict[str, Value] = {}
-    pairs = parameters(function)
-    for position, (argument, default) in enumerate(pairs):
+    for position, (argument, default) in enumerate(facts_of(function).parameters):
         if position == 0 and function.owner is not None and function.kind != "static":
             out[argument.arg] = function.owner if function.kind == "class" else Instance(function.owner)
             continue
@@ -173,11 +195,9 @@ def with_default(value: Value, default: ast.expr | None) -> Value:
 
 def function_frame(function: Function) -> Frame:
     frame = Frame(function.module.project, function.module, function, function.owner, function.closure)
-    owner = function.owner.name if function.owner is not None else None
-    frame.host = policy.is_host_code(function.name, owner) or (
-        function.owner is not None and in_dataset(function.owner)
-    )
-    if policy.is_setup(function.name):
+    facts = facts_of(function)
+    frame.host = facts.host
+    if facts.setup:
         frame.context = "setup"
     return frame
 
@@ -206,15 +226,16 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
     """Return the memoised summary for this shape of arguments, evaluating the body if it is new."""
     project = function.module.project
     shapes = function.shapes
-    base = shapes.get("parameters")
-    if base is None:
-        shapes["parameters"] = {}
-        base = shapes["parameters"] = generic_values(function, function_frame(function))
+    facts = facts_of(function)
+    if facts.base is None:
+        facts.base = {}
+        facts.base = generic_values(function, function_frame(function))
+    base = facts.base
     given = bind(function, arguments, base) if arguments is not None else {}
     changed = {name: value for name, value in given.items() if name in base and value.key != base[name].key}
     key: Any = tuple(sorted((name, value.key) for name, value in changed.items())) if changed else GENERIC
     have = shapes.get(key)
-    if have is None and key != GENERIC and len(shapes) >= MAX_SHAPES + 2:
+    if have is None and key != GENERIC and len(shapes) > MAX_SHAPES:
         key, changed = GENERIC, {}
         have = shapes.get(key)
     if have is not None:
@@ -233,30 +254,25 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
 
 def declared(function: Function) -> Value:
     """Return what a function's annotation promises."""
-    node = function.node
-    if isinstance(node, ast.Lambda) or node.returns is None:
-        return UNKNOWN
-    frame = function_frame(function)
-    return from_annotation(node.returns, frame, f"the result of `{function.name}`", CPU if frame.host else ASSUMED)
+    facts = facts_of(function)
+    if facts.promised is None:
+        facts.promised = UNKNOWN
+        node = function.node
+        if not isinstance(node, ast.Lambda) and node.returns is not None:
+            frame = function_frame(function)
+            place = CPU if facts.host else ASSUMED
+            facts.promised = from_annotation(node.returns, frame, f"the result of `{function.name}`", place)
+    return facts.promised
 
 
 def bind(function: Function, arguments: Arguments, base: dict[str, Value]) -> dict[str, Value]:
     """Return the parameters that a call gives, weakened so that few shapes differ; unknown ones are left out."""
-    args = function.node.args
-    names = [a.arg for a in (*args.posonlyargs, *args.args)]
-    out: dict[str, Value] = {}
-    for position, value in enumerate(arguments.values):
-        if position < len(names):
-            out[names[position]] = value
-    for name, value in arguments.keywords.items():
-        out[name] = value
+    facts = facts_of(function)
+    out: dict[str, Value] = dict(zip(facts.names, arguments.values, strict=False))
+    out.update(arguments.keywords)
     if not arguments.open:
-        for position, (argument, default) in enumerate(parameters(function)):
-            missing = (
-                argument.arg not in out and default is not None and not (position == 0 and function.owner is not None)
-            )
-            if missing and isinstance(default, ast.Constant) and default.value in (None, True, False):
-                out[argument.arg] = Const(default.value)
+        for name, default in facts.defaults:
+            out.setdefault(name, default)
     weak = {name: weaken(value, base.get(name)) for name, value in out.items()}
     return {name: value for name, value in weak.items() if value is not None}
 

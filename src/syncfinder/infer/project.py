@@ -39,6 +39,7 @@ class Module:
     ) -> None:
         self.project = project
         self.path = path
+        self.folder = path.parent
         self.filename = str(path)
         self.name = name
         self.file = file
@@ -152,6 +153,7 @@ class Project:
         self.checked: set[Path] = set()
         self.texts: dict[Path, str] = {}
         self.callers: dict[Function, set[Function]] = {}
+        self.found: dict[tuple[Path, str, int], Value | None] = {}
         self.depth = 0
         self.runs = 0
 
@@ -181,6 +183,12 @@ class Project:
 
     def find(self, module: Module, dotted: str, level: int) -> Value | None:
         """Return the module that an import names: one of the project, or a library's by its dotted name."""
+        key = (module.folder, dotted, level)
+        if key not in self.found:
+            self.found[key] = self._find(module, dotted, level)
+        return self.found[key]
+
+    def _find(self, module: Module, dotted: str, level: int) -> Value | None:
         found = self.roots.find_module(module.path, dotted, level)
         if found is None:
             return Api(dotted) if level == 0 else None
@@ -231,5 +239,6 @@ class Namespace(Value):
 
     def __init__(self, path: Path, dotted: str) -> None:
         self.path = path
+        self.folder = path.parent
         self.dotted = dotted
         self.key = ("ns", path)

@@ -198,7 +198,7 @@ class Mapping(Value):
 class Function(Value):
     """A function or lambda of the project. `closure` is the frame it was defined in; `owner` its class."""
 
-    __slots__ = ("closure", "decorators", "kind", "module", "name", "node", "owner", "qualname", "shapes")
+    __slots__ = ("closure", "decorators", "facts", "kind", "module", "name", "node", "owner", "qualname", "shapes")
 
     def __init__(
         self,
@@ -216,6 +216,7 @@ class Function(Value):
         self.owner = owner
         self.kind = "function"
         self.decorators: tuple[str, ...] = ()
+        self.facts: Any = None  # what `calls` derives from the definition once
         self.shapes: dict[Any, Any] = {}
         self.key = ("f", id(node))
 
