@@ -1,0 +1,33 @@
+"""The last line of the formats for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from syncfinder.finding import Finding
+from syncfinder.sites.site import CONFIDENCES
+
+
+def summary(findings: Sequence[Finding], checked: int, *, failed: bool, show_info: bool) -> str:
+    """Say how many findings there are in how many files.
+
+    `checked` counts the files that were checked; `failed` says that something else could not be.
+    """
+    counted = [f for f in findings if f.level != "info"]
+    info = len(findings) - len(counted)
+    hint = "" if show_info else " (--show-info)"
+    if counted:
+        by_confidence = Counter(f.confidence for f in counted)
+        parts = ", ".join(f"{by_confidence[c]} {c}" for c in reversed(CONFIDENCES) if by_confidence[c])
+        files = len({f.filename for f in counted})
+        found = f"Found {_count(len(counted), 'finding')} ({parts}) in {files} of {_count(checked, 'file')}"
+        return found + (f"; {info} more {'is' if info == 1 else 'are'} info{hint}" if info else "")
+    passed = (
+        "All checks passed!" if not failed else f"No findings in the {_count(checked, 'file')} that could be checked"
+    )
+    return passed + (f" {_count(info, 'finding')} {'is' if info == 1 else 'are'} info{hint}" if info else "")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
