@@ -239,6 +239,5 @@ class Namespace(Value):
 
     def __init__(self, path: Path, dotted: str) -> None:
         self.path = path
-        self.folder = path.parent
         self.dotted = dotted
         self.key = ("ns", path)

@@ -332,21 +332,22 @@ def settle(frame: Frame, once: Any) -> list[Env]:
             ends = [*loop.continues, *([frame.env] if falls else [])]
             merged = join_envs([head, *ends])
             assert merged is not None
-            if same(merged, head):
-                break
+            settled = unchanged(head, merged)
             head = merged
+            if settled:
+                break
     finally:
         frame.loops.pop()
         frame.repeats -= 1
     return [head, *loop.breaks]
 
 
-def same(a: Env, b: Env) -> bool:
-    if len(a) != len(b):
-        return False
-    for name, value in a.items():
-        other = b.get(name)
-        if other is None or (other is not value and other.key != value.key):
+def unchanged(before: Env, after: Env) -> bool:
+    """Return whether the names bound before a loop's body still have their values; names that only the body binds do not count:
+    Python would not find them at the start of the first round either."""
+    for name, value in before.items():
+        other = after.get(name)
+        if other is not value and (other is None or other.key != value.key) and not (other is None and "." in name):
             return False
     return True
 

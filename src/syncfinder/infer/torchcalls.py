@@ -258,10 +258,9 @@ def is_tensor(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | Non
     value = bound.values.get(term.parameter)
     if value is None:
         return None
-    if isinstance(value, UnknownValue) and any(
-        p.name == term.parameter and p.type.startswith("T") for p in bound.parameters
-    ):
-        return LIKELY
+    if isinstance(value, UnknownValue):
+        kinds = {p.type[0] for overload in bound.row.overloads for p in overload if p.name == term.parameter}
+        return LIKELY if kinds == {"T"} else None
     return CERTAIN if tensor_in(value) is not None else None
 
 
@@ -310,8 +309,23 @@ def negative(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None
 
 
 def is_bool(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    value = bound.values.get(term.parameter, UNKNOWN)
+    parts = value.items if isinstance(value, Sequence) and value.items is not None else (value,)
+    return CERTAIN if any(t.dtype == "bool" for part in parts for t in tensors(part)) else None
+
+
+def has_ndim(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
     found = tensor_in(bound.values.get(term.parameter, UNKNOWN))
-    return CERTAIN if found is not None and found.dtype == "bool" else None
+    return CERTAIN if found is not None and found.ndim == term.literal else None
+
+
+def not_made_with(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    """The argument is an object that was not constructed with a keyword of a certain value."""
+    value = bound.values.get(term.parameter)
+    if not isinstance(value, Library) or not isinstance(term.literal, tuple):
+        return None
+    made = value.init.get(term.literal[0])
+    return None if isinstance(made, Const) and made.value == term.literal[1] else CERTAIN
 
 
 def init_is(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
@@ -330,7 +344,9 @@ def init_missing(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | 
 
 TERMS: dict[str, Callable[[Term, BoundCall, list[Tensor]], int | None]] = {
     "given": given, "missing": missing, "tensor": is_tensor, "cuda": is_cuda, "host": is_host, "list": is_list, "number": is_number_term,
-    "negative": negative, "is": equals, "not-is": differs, "bool": is_bool, "init-is": init_is, "init-given": init_given, "init-missing": init_missing,
+    "negative": negative, "is": equals, "not-is": differs, "bool": is_bool,
+    "ndim": has_ndim,
+    "not-made-with": not_made_with, "init-is": init_is, "init-given": init_given, "init-missing": init_missing,
     "anywhere": lambda term, bound, operands: CERTAIN,
 }  # fmt: skip
 
@@ -403,7 +419,7 @@ def target_place(bound: BoundCall, operands: list[Tensor], node: ast.expr, frame
 def only_numbers(bound: BoundCall) -> bool:
     """Return whether everything that is given where tensors are taken is a host number or a list of them."""
     given = [bound.values[p.name] for p in bound.parameters if p.type.startswith("T") and p.name in bound.values]
-    return bool(given) and all(is_number(v) or (isinstance(v, Sequence) and is_number(v.each())) for v in given)
+    return (bool(given) or bound.row.device == "like/device=") and all(is_number(v) or (isinstance(v, Sequence) and is_number(v.each())) for v in given)
 
 
 def result(bound: BoundCall, operands: list[Tensor], arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
@@ -475,7 +491,9 @@ def result_dtype(bound: BoundCall, operands: list[Tensor]) -> str | None:
         if isinstance(asked, Dtype):
             return asked.name
         rule = rule.partition("/")[2] or "unknown"
-    if rule == "same":
+    if rule == "like":
+        return operands[0].dtype if operands else None
+    if rule in ("same", "sum"):
         if not operands:
             return None
         known = {t.dtype for t in operands}
@@ -484,14 +502,17 @@ def result_dtype(bound: BoundCall, operands: list[Tensor]) -> str | None:
         dtype = max(known, key=ORDER.index)
         for value in list(bound.values.values())[1:2]:
             dtype = promoted(dtype, value) if is_number(value) else dtype
-        return dtype
+        return "int" if rule == "sum" and dtype == "bool" else dtype
     return rule if rule in ORDER else None
 
 
 def result_ndim(bound: BoundCall, operands: list[Tensor]) -> int | None:
-    rule = bound.row.ndim
+    row = bound.row
+    rule = row.ndims[bound.overload] if bound.overload < len(row.ndims) else row.ndim
     own = operands[0].ndim if operands else None
-    if rule == "same" or rule == "like":
+    if rule == "like":
+        return own
+    if rule == "same":
         dims = [t.ndim for t in operands]
         return None if not dims or None in dims else max(dims)  # type: ignore[type-var]
     if rule == "reduce":
