@@ -1,0 +1,180 @@
+"""Which files are found, and what is said of those that are not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from syncfinder.source.discover import discover
+from syncfinder.source.ignore import IgnoreRules, compile_line
+
+
+def make(root: Path, *names: str) -> Path:
+    """Create empty files below `root`."""
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("")
+    return root
+
+
+def found(root: Path, exclude: Sequence[str] = (), *, given: str = "", respect_gitignore: bool = True) -> list[str]:
+    result = discover([root / given], list(exclude), respect_gitignore, root=root)
+    return [str(f.relative_to(root)) for f in result.files]
+
+
+def test_python_files_below_a_folder_in_order(tmp_path: Path) -> None:
+    make(tmp_path, "b.py", "a/z.py", "a/b/c.py", "a/stub.pyi", "notes.txt", "a/script")
+    assert found(tmp_path) == ["a/b/c.py", "a/z.py", "b.py"]
+
+
+def test_overlapping_paths_give_each_file_once(tmp_path: Path) -> None:
+    make(tmp_path, "a/x.py")
+    result = discover([tmp_path, tmp_path / "a", tmp_path / "a/x.py", tmp_path / "a/../a/x.py"], [])
+    assert result.files == [tmp_path / "a/x.py"]
+    assert result.errors == []
+
+
+def test_default_excludes_stand_below_a_given_folder_only(tmp_path: Path) -> None:
+    make(tmp_path, "m.py", "build/x.py", ".venv/lib/x.py", "node_modules/x.py", "lib/site-packages/pkg/x.py")
+    assert found(tmp_path) == ["m.py"]
+    assert found(tmp_path, given="build") == ["build/x.py"]
+    assert found(tmp_path, given="lib/site-packages") == ["lib/site-packages/pkg/x.py"]
+
+
+def test_a_file_given_by_name_is_taken_whatever_it_is_called(tmp_path: Path) -> None:
+    make(tmp_path, "tool", "stub.pyi", "build/x.py")
+    (tmp_path / ".gitignore").write_text("*\n")
+    result = discover([tmp_path / "tool", tmp_path / "stub.pyi", tmp_path / "build/x.py"], ["tool"], root=tmp_path)
+    assert [f.name for f in result.files] == ["x.py", "stub.pyi", "tool"]
+
+
+def test_exclude_patterns_are_relative_to_the_root(tmp_path: Path) -> None:
+    make(tmp_path, "a/x.py", "a/gen/y.py", "b/a/x.py", "b/y_pb2.py")
+    assert found(tmp_path, ["/a"]) == ["b/a/x.py", "b/y_pb2.py"]
+    assert found(tmp_path, ["a/gen/", "*_pb2.py"]) == ["a/x.py", "b/a/x.py"]
+    assert found(tmp_path, ["./b"]) == ["a/gen/y.py", "a/x.py"]
+    assert found(tmp_path, [str(tmp_path / "b")]) == ["a/gen/y.py", "a/x.py"]
+
+
+def test_a_folder_given_by_name_overrides_the_pattern_that_leaves_it_out(tmp_path: Path) -> None:
+    make(tmp_path, "gen/x.py", "gen/skip.py")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text("gen/\nskip.py\n")
+    assert found(tmp_path, given="gen") == ["gen/x.py"]
+    assert found(tmp_path, ["gen"], given="gen") == ["gen/x.py"]
+
+
+def test_gitignore_cannot_bring_back_what_exclude_leaves_out(tmp_path: Path) -> None:
+    make(tmp_path, "a.py", "b.py")
+    (tmp_path / ".gitignore").write_text("!b.py\n")
+    assert found(tmp_path, ["b.py"]) == ["a.py"]
+
+
+def test_nested_gitignore_files_override_those_above(tmp_path: Path) -> None:
+    make(tmp_path, "a.py", "gen_a.py", "sub/gen_b.py", "sub/gen_c.py", "sub/d.py")
+    (tmp_path / ".gitignore").write_text("gen_*\n")
+    (tmp_path / "sub/.gitignore").write_text("!gen_b.py\n/d.py\n")
+    assert found(tmp_path) == ["a.py", "sub/gen_b.py"]
+    assert found(tmp_path, respect_gitignore=False) == ["a.py", "gen_a.py", "sub/d.py", "sub/gen_b.py", "sub/gen_c.py"]
+
+
+def test_gitignore_files_above_count_inside_a_repository_only(tmp_path: Path) -> None:
+    make(tmp_path, "pkg/a.py", "pkg/out.py", "pkg/local.py")
+    (tmp_path / ".gitignore").write_text("out.py\n")
+    assert found(tmp_path, given="pkg") == ["pkg/a.py", "pkg/local.py", "pkg/out.py"]
+    (tmp_path / ".git/info").mkdir(parents=True)
+    (tmp_path / ".git/info/exclude").write_text("local.py\n")
+    assert found(tmp_path, given="pkg") == ["pkg/a.py"]
+
+
+def test_missing_path_is_an_error_that_names_it(tmp_path: Path) -> None:
+    make(tmp_path, "a.py")
+    result = discover([tmp_path / "nowhere", tmp_path / "a.py"], [])
+    assert result.errors == [f"{tmp_path / 'nowhere'}: no such file or folder"]
+    assert result.files == [tmp_path / "a.py"]
+
+
+def test_folder_without_python_files_is_an_error(tmp_path: Path) -> None:
+    make(tmp_path, "empty/readme.txt", "ignored/x.py")
+    (tmp_path / "ignored/.gitignore").write_text("x.py\n")
+    result = discover([tmp_path / "empty", tmp_path / "ignored"], [])
+    assert result.errors == [
+        f"{tmp_path / 'empty'}: no Python files in this folder",
+        f"{tmp_path / 'ignored'}: no Python files in this folder (1 left out by exclude or .gitignore)",
+    ]
+
+
+def test_notebooks_are_counted_in_one_note(tmp_path: Path) -> None:
+    make(tmp_path, "a.py", "n1.ipynb", "d/n2.ipynb")
+    result = discover([tmp_path, tmp_path / "n1.ipynb"], [])
+    assert result.notes == ["3 notebooks (.ipynb) left out: syncfinder reads Python files only"]
+    assert result.files == [tmp_path / "a.py"]
+
+
+def test_links_neither_loop_nor_double(tmp_path: Path) -> None:
+    make(tmp_path, "a/x.py", "other/y.py")
+    os.symlink(tmp_path / "a", tmp_path / "a/loop")
+    os.symlink(tmp_path / "a/x.py", tmp_path / "a/same.py")
+    os.symlink(tmp_path / "other/y.py", tmp_path / "a/link.py")
+    os.symlink(tmp_path / "gone", tmp_path / "a/broken.py")
+    assert found(tmp_path, given="a") == ["a/link.py", "a/x.py"]
+    assert found(tmp_path) == ["a/x.py", "other/y.py"]
+
+
+def test_a_link_to_a_folder_is_followed_when_given(tmp_path: Path) -> None:
+    make(tmp_path, "a/x.py")
+    os.symlink(tmp_path / "a", tmp_path / "link")
+    assert found(tmp_path, given="link") == ["link/x.py"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "decision"),
+    [
+        ("*.py", "a/b.py", True),
+        ("/*.py", "a/b.py", None),
+        ("!b.py", "a/b.py", False),
+        ("a/b.py", "c/a/b.py", None),
+        ("**/a/b.py", "c/a/b.py", True),
+        ("a/**/b.py", "a/b.py", True),
+        ("a/**/b.py", "a/x/y/b.py", True),
+        ("a/**", "a/", None),
+        ("a/*", "a/", None),
+        ("a/", "a/", True),
+        ("a/", "a", None),
+        ("?.py", "ab.py", None),
+        ("[!a].py", "b.py", True),
+        ("[]a].py", "].py", True),
+        ("[a-c].py", "b.py", True),
+        (r"\#x", "#x", True),
+        ("#x", "#x", None),
+        (r"x\ ", "x ", True),
+        ("x  ", "x", True),
+        ("[a", "[a", None),
+        ("**", "a/b", True),
+    ],
+)
+def test_gitignore_patterns(pattern: str, path: str, decision: bool | None) -> None:
+    name = path.rstrip("/").rpartition("/")[2] + ("/" if path.endswith("/") else "")
+    assert IgnoreRules.of_lines([pattern]).decide(path, name) is decision
+
+
+def test_lines_that_match_nothing() -> None:
+    assert [compile_line(line) for line in ("", "   ", "# note", "/", "a\\", "[z-a]")] == [None] * 6
+
+
+def test_agrees_with_git(tmp_path: Path) -> None:
+    names = ["a.py", "b.py", "gen_x.py", "[a].py"]
+    make(tmp_path, *(f"{d}{n}" for d in ("", "a/", "a/b/", "foo/", "foo/bar/", "x1/foo/") for n in names))
+    (tmp_path / ".gitignore").write_text("foo/*\n!*.py\n/a/*/\n!a/b/\n[ab].py\n!/a.py\n**/foo/gen_*\n")
+    (tmp_path / "a/.gitignore").write_text("!b.py\n\\[a\\].py\n")
+    (tmp_path / "x1/.gitignore").write_text("*/\n!foo/\n")
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--others", "--exclude-standard"], cwd=tmp_path, check=True, capture_output=True
+    )
+    wanted = sorted(name for name in listed.stdout.decode().split("\0") if name.endswith(".py"))
+    assert found(tmp_path) == wanted

@@ -1,0 +1,47 @@
+"""The fixtures are checked statically: every marked line has its finding, and no other line has one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from syncfinder.check import check
+from syncfinder.config import Settings
+from syncfinder.rules.catalogue import load
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+FILES = sorted(FIXTURES.rglob("*.py"))
+MARK = re.compile(r"# expect: (SF\d{3}(?:, SF\d{3})*)$")
+
+
+def marks(path: Path) -> set[tuple[int, str]]:
+    """Return the (line, code) pairs that a fixture's marks ask for."""
+    found = set()
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        match = MARK.search(line)
+        assert match is not None or "expect:" not in line, f"{path}:{number}: a mark that cannot be read: {line}"
+        if match is not None:
+            found |= {(number, code) for code in match[1].split(", ")}
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.parent.name[:5] + "-" + path.stem)
+def test_fixture(path: Path) -> None:
+    report = check([path], Settings())
+    assert report.errors == []
+    found = {(finding.span.line, finding.code) for finding in report.findings if finding.level != "info"}
+    assert found == marks(path)
+
+
+def test_each_rule_has_a_fixture_folder() -> None:
+    expected = {f"{rule.code}-{rule.name}" for rule in load().values()}
+    assert {path.name for path in FIXTURES.iterdir() if path.is_dir()} == expected
+
+
+@pytest.mark.parametrize("code", sorted(load()))
+def test_fixtures_mark_their_own_rule(code: str) -> None:
+    folder = next(FIXTURES.glob(f"{code}-*"))
+    own = [mark for path in folder.glob("*.py") for mark in marks(path) if mark[1] == code]
+    assert len(own) >= 4
