@@ -141,7 +141,7 @@ def from_name(node: ast.expr, frame: Frame, what: str, place: int) -> Value:
         return from_api(value.name, node, frame, what, place)
     if word in TENSOR_WORDS and value is UNKNOWN:
         return tensor(frame, node, what, place)
-    if tensor_like(value) and not isinstance(node, ast.Attribute):
+    if (tensor_like(value) or isinstance(value, (Sequence, Mapping))) and not isinstance(node, ast.Attribute):
         return value  # an alias such as CudaTensor = Annotated[Tensor, "cuda"]
     return UNKNOWN
 

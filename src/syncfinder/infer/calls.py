@@ -103,13 +103,18 @@ class Facts:
         self.defaults = [
             (argument.arg, Const(default.value))
             for position, (argument, default) in enumerate(pairs)
-            if isinstance(default, ast.Constant) and default.value in (None, True, False) and not (position == 0 and function.owner is not None)
+            if isinstance(default, ast.Constant) and (default.value in (None, True, False) or names_device(default.value)) and not (position == 0 and function.owner is not None)
         ]
         owner = function.owner
         self.host = policy.is_host_code(function.name, owner.name if owner is not None else None) or (owner is not None and in_dataset(owner))
         self.setup = policy.is_setup(function.name)
         self.base: dict[str, Value] | None = None
         self.promised: Value | None = None
+
+
+def names_device(word: object) -> bool:
+    """Return whether a default is a device that is written there: device="cuda"."""
+    return isinstance(word, str) and word.partition(":")[0] in ("cuda", "cpu")
 
 
 def facts_of(function: Function) -> Facts:
@@ -270,6 +275,12 @@ def bind(function: Function, arguments: Arguments, base: dict[str, Value]) -> di
     facts = facts_of(function)
     out: dict[str, Value] = dict(zip(facts.names, arguments.values, strict=False))
     out.update(arguments.keywords)
+    args, rest = function.node.args, arguments.values[len(facts.names) :]
+    if args.vararg is not None and rest and not arguments.open:
+        out[args.vararg.arg] = Sequence("tuple", tuple(rest))
+    extra = {name: value for name, value in arguments.keywords.items() if name not in base} if args.kwarg is not None else {}
+    if args.kwarg is not None and extra:
+        out[args.kwarg.arg] = Mapping(extra, UNKNOWN if arguments.open else None)
     if not arguments.open:
         for name, default in facts.defaults:
             out.setdefault(name, default)

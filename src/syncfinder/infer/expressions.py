@@ -10,7 +10,7 @@ from syncfinder.infer import classes, policy
 from syncfinder.infer.calls import Arguments, call_bound, call_function, instantiate
 from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
-from syncfinder.infer.project import ImportName, Namespace
+from syncfinder.infer.project import Namespace, is_import
 from syncfinder.infer.values import (
     ARRAY,
     ASSUMED,
@@ -69,8 +69,8 @@ def name(node: ast.Name, frame: Frame) -> Value:
     value = frame.lookup(node.id)
     if value is None:
         return BUILTINS.get(node.id, UNKNOWN)
-    if type(value) is ImportName:
-        value = frame.project.resolve(value, frame.module)
+    if is_import(value):
+        value = frame.project.settle(value, frame.module)
         if node.id in frame.env:
             frame.env[node.id] = value
     return value
@@ -512,6 +512,8 @@ def tensor_operation(
     if isinstance(op, ast.Div):
         dtype = "float"
     ndim = broadcast(operands) if len(operands) == 2 or is_number(other) else None
+    if isinstance(op, ast.MatMult) and ndim is not None:
+        ndim = 0 if ndim == 1 else ndim - any(t.ndim == 1 for t in operands)
     return made.but(dtype=dtype, ndim=ndim, memory=None, pending=False)
 
 

@@ -12,36 +12,10 @@ from syncfinder.infer.calls import Arguments
 from syncfinder.infer.expressions import attribute_of, call_value, formattable, iterated
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.reading import read, read_any
-from syncfinder.infer.torchcalls import BoundCall, apply_effects, call_row, operands_of
+from syncfinder.infer.torchcalls import BoundCall, apply_effects, call_row, device_of, operands_of
 from syncfinder.infer.values import (
-    ARRAY,
-    ARRAY_SCALAR,
-    ASSUMED,
-    BOOL,
-    CERTAIN,
-    COMPLEX,
-    FLOAT,
-    INT,
-    LIKELY,
-    NONE,
-    NUMBERS,
-    TEXT,
-    UNKNOWN,
-    Api,
-    Array,
-    Const,
-    Flag,
-    Instance,
-    Library,
-    Mapping,
-    Partial,
-    Sequence,
-    Tensor,
-    Value,
-    is_number,
-    join,
-    join_all,
-    tensor_in,
+    ARRAY, ARRAY_SCALAR, ASSUMED, BOOL, CERTAIN, COMPLEX, CPU, CUDA, FLOAT, GPU, INT, LIKELY, NONE, NUMBERS, TEXT, UNKNOWN,
+    Api, Array, Const, Device, Flag, Instance, Library, Mapping, Partial, Sequence, Tensor, Value, is_number, join, join_all, tensor_in,
 )  # fmt: skip
 
 
@@ -102,7 +76,7 @@ def construct(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> 
     if any(t.waits for t in operands_of(arguments)):
         operand = next(t for t in operands_of(arguments) if t.waits)
         return Library(name, {**small, "": operand})
-    device = arguments.keywords.get("device")
+    device = device_of(arguments.keywords.get("device"), arguments.keyword_nodes.get("device"), frame)
     if device is not None:
         small["device"] = device
     return Library(name, small)
@@ -163,28 +137,30 @@ def unsure(row: Any, arguments: Arguments, node: ast.expr, frame: Frame, sure: i
 
 
 def nn_method(base: Library, name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    """What torch.nn.Module gives to library modules: moves, casts, and their parameters."""
+    here = base.init.get("device")
+    place = here.place if isinstance(here, Device) else CPU if frame.function is not None and "" not in base.init else ASSUMED
     if name in ("to", "cuda"):
-        from syncfinder.infer.torchcalls import device_of
-        from syncfinder.infer.values import CUDA, Device
-
-        target = (
-            Device(CUDA)
-            if name == "cuda"
-            else device_of(arguments.get(0, "device"), arguments.node(0, "device"), frame)
-        )
-        if target is not None and target.place & (CUDA | ASSUMED) and "device" not in base.init:
+        target = Device(CUDA) if name == "cuda" else overlay.target_of(arguments, frame)[0]
+        if target is None:
+            return base
+        if target.place & GPU and here is None:
             operand = Tensor(target.place, why=frame.reason("a module's parameters are made on the host", node))
             frame.publish("module", node, f"torch.nn.Module.{name}", operand)
-        return base
+        return Library(base.name, {**base.init, "device": target}, base.why)
     if name in ("eval", "train", "half", "float", "bfloat16", "requires_grad_", "cpu", "apply"):
         return base
+    held = Tensor(place, "float", why=frame.reason("a module's parameters are where the module is", node), sure=LIKELY)
     if name in ("parameters", "buffers"):
-        return Sequence(
-            "list",
-            element=Tensor(
-                ASSUMED, "float", why=frame.reason("a module's parameters are on the GPU", node), sure=LIKELY
-            ),
-        )
+        return Sequence("list", element=held)
+    if name == "state_dict":
+        return Mapping(element=held)
+    if name == "load_state_dict" and place == CUDA and arguments.values:
+        given = arguments.values[0]
+        found = tensor_in(given.each()) if isinstance(given, Mapping) else None
+        if found is not None and found.place == CPU:
+            operand = Tensor(CUDA, why=(*found.why[:1], *getattr(here, "why", ())[:1]))
+            frame.publish("module", node, "torch.nn.Module.load_state_dict", operand)
     return UNKNOWN
 
 

@@ -260,7 +260,7 @@ def constructed(
         return from_tensor(own, device, name, node, frame).but(dtype=dtype or own.dtype)
     elements_read(data, name, node, frame)
     ndim = data_ndim(data)
-    memory = "pinned" if pinned(arguments.keywords.get("pin_memory")) else None
+    memory = "pinned" if pinned(arguments.keywords.get("pin_memory")) else "pageable"
     if device is None:
         why = frame.reason(f"{name} without device= makes it on the host", node)
         if frame.default_place & GPU:
@@ -270,7 +270,8 @@ def constructed(
     if device.place & GPU and not (isinstance(data, Sequence) and data.items == ()):
         operand = Tensor(device.place, dtype, ndim, device.why, CERTAIN if device.place == CUDA else LIKELY)
         frame.publish("construct", node, name, operand, data=data_word(data))
-    return Tensor(device.place, dtype, ndim, device.why, CERTAIN if not device.place & ASSUMED else LIKELY, memory)
+    sure = CERTAIN if not device.place & ASSUMED else LIKELY
+    return Tensor(device.place, dtype, ndim, device.why, sure, memory if device.place == CPU else None)
 
 
 def from_tensor(own: Tensor, device: Device | None, name: str, node: ast.expr, frame: Frame) -> Tensor:

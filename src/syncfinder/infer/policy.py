@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from syncfinder.infer.project import ImportName
 from syncfinder.infer.scan import Scan, Uses
 from syncfinder.infer.values import ARRAY, ASSUMED, CPU, LIKELY, Api, Device, Sequence, Tensor, Value
 from syncfinder.sites.site import Reason
@@ -14,27 +15,16 @@ if TYPE_CHECKING:
     from syncfinder.infer.frame import Frame
 
 HOST_PARTS = {"cpu", "host", "pinned"}
+# is_cpu, to_cpu and num_cpu_blocks are not host tensors.
+FLAG_WORDS = {"is", "use", "has", "to", "on", "for", "if"}
+COUNT_WORDS = {"num", "max", "n"}
 MASK = re.compile(r"(^|_)(mask|masks|masked|is|has|valid|invalid|keep|finished|done|active|selected|bool)(_|$)|mask")
 MODULE_WORDS = {"model", "module", "net", "network", "pipe", "pipeline", "encoder", "decoder", "vae", "unet", "transformer", "layer",
                 "backbone", "generator", "discriminator", "vocoder", "processor", "batch", "encoding", "self", "optimizer", "lora",
                 "adapter", "controlnet", "component", "wrapper", "model_runner", "policy", "head", "block", "inputs"}  # fmt: skip
 SETUP_NAMES = {"__init__", "__new__", "__init_subclass__", "from_pretrained", "from_config", "post_init", "init_weights", "save_pretrained",
                "reset_parameters", "__setstate__", "__getstate__", "__repr__", "__str__", "extra_repr", "state_dict", "main", "warmup"}  # fmt: skip
-SETUP_PREFIXES = (
-    "load_",
-    "_load",
-    "build_",
-    "_init_",
-    "init_",
-    "register_",
-    "from_",
-    "convert_",
-    "save_",
-    "capture_",
-    "test_",
-    "setup_",
-    "_setup",
-)
+SETUP_PREFIXES = ("load_", "_load", "_init_", "init_", "register_", "save_", "capture_", "setup_", "_setup", "warmup_", "_warmup")
 HOST_FUNCTIONS = re.compile(
     r"(^|_)(collate|collate_fn|tokenize|preprocess|data_collator|post_process|postprocess)(_|$)"
 )
@@ -56,11 +46,7 @@ def by_name(name: str, frame: Frame, node: ast.AST) -> Value | None:
         return Sequence("list")
     if parts[-1] in ("np", "numpy"):
         return ARRAY
-    if (
-        len(parts) > 1
-        and HOST_PARTS & set(parts[1:])
-        and not name.startswith(("is_", "use_", "has_", "num_", "to_", "on_"))
-    ):
+    if HOST_PARTS & set(parts[1:]) and not (parts[0] in FLAG_WORDS and len(parts) == 2) and parts[0] not in COUNT_WORDS:
         memory = "pinned" if "pinned" in parts else None
         return Tensor(CPU, why=frame.reason(f"`{name}` is a host value by its name", node), sure=LIKELY, memory=memory)
     return None
@@ -151,14 +137,14 @@ def proof(uses: Uses, scanned: Scan, frame: Frame) -> str | None:
 
 def torch_parameter(callee: ast.expr, position: int | str, frame: Frame) -> str | None:
     """Return the name of the torch function that takes an argument as a tensor in every overload; None otherwise."""
-    if not isinstance(callee, ast.Attribute):
-        return None
     root: ast.expr = callee
     while isinstance(root, ast.Attribute):
         root = root.value
     if not isinstance(root, ast.Name):
         return None
     head = frame.lookup(root.id)
+    if type(head) is ImportName:
+        head = frame.project.resolve(head, frame.module)
     if not isinstance(head, Api) or not head.name.startswith("torch"):
         return None
     name = head.name + ast.unparse(callee)[len(root.id) :]

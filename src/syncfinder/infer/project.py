@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.scan import Scan, scan
-from syncfinder.infer.values import UNKNOWN, Api, Class, Function, ModuleValue, Value
+from syncfinder.infer.values import NONE, UNKNOWN, Api, Class, Function, ModuleValue, Union, Value, join_all, members
 from syncfinder.sites.site import CONFIDENCES, Site, Span
 
 if TYPE_CHECKING:
@@ -29,6 +29,11 @@ class ImportName(Value):
         self.level = level
         self.member = member
         self.key = ("import", dotted, level, member)
+
+
+def is_import(value: Value) -> bool:
+    """Return whether a binding is an import that nobody resolved yet, on one of its ways at least."""
+    return type(value) is ImportName or (type(value) is Union and any(type(m) is ImportName for m in value.members))
 
 
 class Module:
@@ -73,9 +78,9 @@ class Module:
         value = self.frame.env.get(name)
         if value is None:
             return self._starred(name) if self.stars else None
-        if type(value) is ImportName:
+        if is_import(value):
             self.frame.env[name] = UNKNOWN  # what an import cycle sees
-            value = self.frame.env[name] = self.project.resolve(value, self)
+            value = self.frame.env[name] = self.project.settle(value, self)
         return value
 
     def _starred(self, name: str) -> Value | None:
@@ -196,6 +201,11 @@ class Project:
             return Namespace(found, dotted)
         loaded = self.load(found)
         return ModuleValue(loaded) if loaded is not None else None
+
+    def settle(self, value: Value, module: Module) -> Value:
+        """Return what a name bound by imports is; `try: import x` outweighs `x = None` in its handler."""
+        parts = [self.resolve(m, module) if type(m) is ImportName else m for m in members(value)]
+        return join_all([p for p in parts if p.key != NONE.key] or parts)
 
     def resolve(self, name: ImportName, module: Module) -> Value:
         """Return what an imported name is; Unknown where nothing can be found."""

@@ -65,8 +65,10 @@ def bind_definitions(body: list[ast.stmt], frame: Frame) -> None:
     """Bind functions and classes before the body runs, so that uses before the definition's line find them."""
     for statement in body:
         kind = type(statement)
-        if kind is ast.FunctionDef or kind is ast.AsyncFunctionDef or kind is ast.ClassDef:
-            S[kind](statement, frame)
+        if kind is ast.FunctionDef or kind is ast.AsyncFunctionDef:
+            function_definition(statement, frame)  # type: ignore[arg-type]
+        elif kind is ast.ClassDef:
+            class_definition(statement, frame)  # type: ignore[arg-type]
 
 
 def function_definition(node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> bool:
@@ -80,6 +82,14 @@ def function_definition(node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Fra
         decorate(have)
     frame.env[node.name] = have
     return True
+
+
+def function_statement(node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> bool:
+    """Evaluate the defaults, as Python does where a function is defined, and bind the function."""
+    for default in (*node.args.defaults, *node.args.kw_defaults):
+        if default is not None and type(default) is not ast.Constant:
+            evaluate(default, frame)
+    return function_definition(node, frame)
 
 
 def class_definition(node: ast.ClassDef, frame: Frame) -> bool:
@@ -206,6 +216,13 @@ def unpack(targets: list[ast.expr], value: Value, frame: Frame, source: ast.expr
         )
         for target, item, node in zip(targets, items, nodes, strict=True):
             assign(target, item, frame, node)
+        return
+    star = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
+    if items is not None and star is not None and len(items) >= len(targets) - 1:
+        end = len(items) - (len(targets) - star - 1)
+        parts = [*items[:star], Sequence("list", items[star:end]), *items[end:]]
+        for target, item in zip(targets, parts, strict=True):
+            assign(target, item, frame, None)
         return
     element = iterated(value)
     for target in targets:
@@ -498,7 +515,7 @@ def deleted(node: ast.Delete, frame: Frame) -> bool:
 
 
 S.update({
-    ast.FunctionDef: function_definition, ast.AsyncFunctionDef: function_definition, ast.ClassDef: class_definition, ast.Import: import_statement,
+    ast.FunctionDef: function_statement, ast.AsyncFunctionDef: function_statement, ast.ClassDef: class_definition, ast.Import: import_statement,
     ast.ImportFrom: import_from, ast.Assign: assignment, ast.AnnAssign: annotated_assignment, ast.AugAssign: augmented, ast.Expr: expression,
     ast.Return: returned, ast.Raise: raised, ast.Assert: asserted, ast.If: conditional, ast.For: for_loop, ast.AsyncFor: for_loop,
     ast.While: while_loop, ast.Break: broken, ast.Continue: continued, ast.With: with_block, ast.AsyncWith: with_block, ast.Try: try_block,

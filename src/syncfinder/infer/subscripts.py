@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from syncfinder.infer import policy
+from syncfinder.infer.annotations import from_annotation
 from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.reading import read
@@ -17,6 +18,7 @@ from syncfinder.infer.values import (
     NONE,
     TEXT,
     UNKNOWN,
+    Api,
     Array,
     Const,
     Device,
@@ -36,6 +38,9 @@ from syncfinder.infer.values import (
     tensor_in,
     tensors,
 )  # fmt: skip
+
+# The modules whose subscripted names are types.
+GENERIC_TYPES = ("typing.", "typing_extensions.", "jaxtyping.", "builtins.list", "builtins.dict", "builtins.tuple")
 
 
 @dataclass(slots=True)
@@ -201,6 +206,8 @@ def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
         return base
     if kind is Instance:
         return read_instance(base, node, frame)  # type: ignore[arg-type]
+    if kind is Api and base.name.startswith(GENERIC_TYPES):  # type: ignore[attr-defined]
+        return from_annotation(node, frame, "it")  # an alias of a type: Lengths = Annotated[Tensor, "cpu"]
     index = take_apart(node.slice, base, frame)
     if kind is UnknownValue:
         if array_evidence(index, frame):

@@ -35,6 +35,7 @@ from syncfinder.infer.values import (
     is_number,
     join_all,
     members,
+    number_kind,
     tensor_in,
     tensors,
 )  # fmt: skip
@@ -465,7 +466,10 @@ def containers(returns: str, made: Tensor, bound: BoundCall) -> Value:
     parts = []
     for position in range(count):
         dtype = dtypes[position] if position < len(dtypes) else None
-        parts.append(made.but(dtype=made.dtype if dtype == "same" else None if dtype in ("unknown", None) else dtype))
+        own = made
+        if position < len(bound.row.devices) and bound.row.devices[position] == "host":
+            own = made.but(place=CPU, sure=CERTAIN)
+        parts.append(own.but(dtype=made.dtype if dtype == "same" else None if dtype in ("unknown", None) else dtype))
     return Sequence("tuple", tuple(parts))
 
 
@@ -475,7 +479,8 @@ AS_TUPLE = {"torch.nonzero", "torch.Tensor.nonzero"}
 
 def result_tensor(bound: BoundCall, operands: list[Tensor], node: ast.expr, frame: Frame) -> Tensor:
     place, why, sure = target_place(bound, operands, node, frame)
-    memory = "pinned" if pinned(bound.values.get("pin_memory")) else None
+    made = place == CPU and bound.row.device == "device="
+    memory = "pinned" if pinned(bound.values.get("pin_memory")) else "pageable" if made else None
     return Tensor(place, result_dtype(bound, operands), result_ndim(bound, operands), why, sure, memory)
 
 
@@ -490,7 +495,9 @@ def result_dtype(bound: BoundCall, operands: list[Tensor]) -> str | None:
     if rule.startswith("dtype="):
         if isinstance(asked, Dtype):
             return asked.name
-        rule = rule.partition("/")[2] or "unknown"
+        rule = rule.partition("/")[2] or "infer"
+    if rule == "infer":
+        return numbers_dtype(bound)
     if rule == "like":
         return operands[0].dtype if operands else None
     if rule in ("same", "sum"):
@@ -504,6 +511,14 @@ def result_dtype(bound: BoundCall, operands: list[Tensor]) -> str | None:
             dtype = promoted(dtype, value) if is_number(value) else dtype
         return "int" if rule == "sum" and dtype == "bool" else dtype
     return rule if rule in ORDER else None
+
+
+def numbers_dtype(bound: BoundCall) -> str | None:
+    """Return the dtype that torch infers from the numbers a factory is given: arange(3) is int, full(size, 1.0) is float."""
+    given = [v for name, v in bound.values.items() if any(p.name == name and p.type.startswith("n") for p in bound.parameters)]
+    if not given or not all(is_number(v) for v in given):
+        return None
+    return max((number_kind(v) for v in given), key=ORDER.index)
 
 
 def result_ndim(bound: BoundCall, operands: list[Tensor]) -> int | None:

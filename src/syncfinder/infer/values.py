@@ -493,12 +493,8 @@ def show_place(place: int) -> str:
 def show(value: Value) -> str:
     """Return a value as the device tests reveal it: Tensor[cuda, bool, ndim=1], int, list[...], Unknown."""
     if isinstance(value, Tensor):
-        parts = [
-            show_place(value.place),
-            value.dtype or "",
-            "" if value.ndim is None else f"ndim={value.ndim}",
-            value.memory or "",
-        ]
+        ndim = "" if value.ndim is None else f"ndim={value.ndim}"
+        parts = [show_place(value.place), value.dtype or "", ndim, "pinned" if value.memory == "pinned" else ""]
         return f"Tensor[{', '.join(p for p in parts if p)}]"
     if isinstance(value, Union):
         return " | ".join(show(m) for m in value.members)

@@ -96,6 +96,7 @@ class Row:
     device: str = "like"
     dtype: str = "same"
     dtypes: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
     ndim: str = "same"
     ndims: tuple[str, ...] = ("same",)
     effects: tuple[Effect, ...] = ()
@@ -295,6 +296,7 @@ def _row(name: str, raw: Mapping[str, Any], effects: list[Mapping[str, Any]], qu
         device=raw.get("dev", "like"),
         dtype=raw.get("dt", "same"),
         dtypes=tuple(raw.get("dts", ())),
+        devices=tuple(raw.get("devs", ())),
         ndim=ndim,
         ndims=tuple(raw["ndo"]) if "ndo" in raw else (ndim,) * len(returns),
         effects=tuple(_effect(e) for e in effects),
