@@ -13,6 +13,7 @@ from syncfinder.infer.hinting import apply_hint
 from syncfinder.infer.project import MAX_DEPTH, MAX_SHAPES
 from syncfinder.infer.values import (
     ASSUMED,
+    BOOL,
     CPU,
     FLOAT,
     GPU,
@@ -147,6 +148,9 @@ def generic_value(function: Function, argument: ast.arg, default: ast.expr | Non
     place = CPU if frame.host else ASSUMED
     value = from_annotation(argument.annotation, frame, f"parameter `{name}` of `{function.name}`", place)
     by_name = policy.by_name(name, frame, argument)
+    flag = isinstance(default, ast.Constant) and isinstance(default.value, bool)
+    if flag and tensors(value):
+        return BOOL  # an annotation that its own default contradicts
     if value is not UNKNOWN and value is not NONE:
         found = tensors(value)
         if found and by_name is not None and tensors(by_name):

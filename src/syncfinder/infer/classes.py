@@ -184,18 +184,19 @@ def record(cls: Class, name: str, value: Value) -> None:
     cls.attributes[name] = value if have is None else join(have, value)
 
 
-def instance_attribute(
-    receiver: Instance, name: str, frame: Frame, node: ast.expr, after: Class | None = None
-) -> Value:
+def holders_of(cls: Class, name: str) -> list[Class]:
+    """Return the classes along the bases that bind an attribute, in their bodies or in their methods; looked up once."""
+    found = cls.holders.get(name)
+    if found is None:
+        classes = [c for c in lineage(cls) if isinstance(c, Class)]
+        found = cls.holders[name] = [c for c in classes if name in members_of(c) or name in stores_of(c)]
+    return found
+
+
+def instance_attribute(receiver: Instance, name: str, frame: Frame, node: ast.expr) -> Value:
     """Return `receiver.name`: a method, a property's result, a declared field, or what methods assign."""
     found: list[Value] = []
-    skipping = after is not None
-    for value in lineage(receiver.cls):
-        if skipping:
-            skipping = value is not after
-            continue
-        if not isinstance(value, Class):
-            continue
+    for value in holders_of(receiver.cls, name):
         statements = members_of(value).get(name)
         if statements:
             member = class_member(value, statements, receiver, name, frame, node)

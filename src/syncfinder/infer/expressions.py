@@ -184,10 +184,15 @@ def api_attribute(base: Api, name: str, frame: Frame, node: ast.expr) -> Value:
     return frame.project.api(f"{base.name}.{name}")
 
 
+# torch.finfo and torch.iinfo hold host numbers.
+LIMITS: dict[str, Value] = {"torch.finfo": FLOAT, "torch.iinfo": INT}
 PARAMETERS = {"weight", "bias", "running_mean", "running_var", "in_proj_weight", "in_proj_bias", "num_batches_tracked"}
 
 
 def library_attribute(base: Library, name: str, frame: Frame, node: ast.expr) -> Value:
+    limits = LIMITS.get(base.name)
+    if limits is not None:
+        return limits if name != "dtype" else TEXT
     if base.name.startswith("torch.nn."):
         if name in PARAMETERS:
             return Tensor(

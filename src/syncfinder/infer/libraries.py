@@ -9,7 +9,7 @@ from typing import Any
 from syncfinder.infer import overlay, policy
 from syncfinder.infer.annotations import TENSOR_CLASSES
 from syncfinder.infer.calls import Arguments
-from syncfinder.infer.expressions import attribute_of, call_value, formattable, iterated
+from syncfinder.infer.expressions import LIMITS, attribute_of, call_value, formattable, iterated
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.reading import read, read_any
 from syncfinder.infer.torchcalls import BoundCall, apply_effects, call_row, device_of, operands_of
@@ -31,6 +31,8 @@ def call_api(callee: Api, arguments: Arguments, node: ast.expr, frame: Frame) ->
     flag = FLAGS.get(name)
     if flag is not None:
         return Flag(flag)
+    if name in LIMITS:
+        return Library(name)
     model = frame.project.model
     if name.startswith("torch.Tensor."):
         return unbound_method(name[13:], arguments, node, frame)

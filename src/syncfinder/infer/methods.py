@@ -263,6 +263,8 @@ def mapping_get(base: Mapping, arguments: Arguments) -> Value:
         return default
     if base.items and isinstance(key, Const):
         return UNKNOWN
+    if isinstance(default, (Sequence, Mapping)) and base.each() is UNKNOWN:
+        return type(default)(default.kind) if isinstance(default, Sequence) else default
     return join_all([base.each(), default]) if default is not NONE else base.each()
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 HOST_PARTS = {"cpu", "host", "pinned"}
 # is_cpu, to_cpu and num_cpu_blocks are not host tensors.
 FLAG_WORDS = {"is", "use", "has", "to", "on", "for", "if"}
+FLAG_PREFIXES = ("use_", "do_", "return_", "enable_", "disable_", "should_", "skip_", "output_attentions", "output_hidden_states")
 COUNT_WORDS = {"num", "max", "n"}
 MASK = re.compile(r"(^|_)(mask|masks|masked|is|has|valid|invalid|keep|finished|done|active|selected|bool)(_|$)|mask")
 MODULE_WORDS = {"model", "module", "net", "network", "pipe", "pipeline", "encoder", "decoder", "vae", "unet", "transformer", "layer",
@@ -50,6 +51,11 @@ def by_name(name: str, frame: Frame, node: ast.AST) -> Value | None:
         memory = "pinned" if "pinned" in parts else None
         return Tensor(CPU, why=frame.reason(f"`{name}` is a host value by its name", node), sure=LIKELY, memory=memory)
     return None
+
+
+def is_flag(name: str) -> bool:
+    """Return whether a name says that something is done or wanted: use_cache, return_dict."""
+    return name.startswith(FLAG_PREFIXES)
 
 
 def mask_like(node: ast.expr) -> bool:

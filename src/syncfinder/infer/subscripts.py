@@ -12,6 +12,7 @@ from syncfinder.infer.frame import Frame
 from syncfinder.infer.reading import read
 from syncfinder.infer.values import (
     ASSUMED,
+    BOOL,
     CPU,
     GPU,
     LIKELY,
@@ -286,6 +287,8 @@ def sliced(base: Sequence, part: ast.Slice) -> Value:
 def read_mapping(base: Mapping, key: Value) -> Value:
     if isinstance(key, Const) and base.items is not None and key.value in base.items:
         return base.items[key.value]
+    if isinstance(key, Const) and isinstance(key.value, str) and policy.is_flag(key.value):
+        return BOOL
     if base.items and isinstance(key, Const):
         return UNKNOWN  # a mapping with named entries of all kinds: another name's value is not known
     return base.each()

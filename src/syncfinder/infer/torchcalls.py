@@ -420,6 +420,8 @@ def target_place(bound: BoundCall, operands: list[Tensor], node: ast.expr, frame
 def only_numbers(bound: BoundCall) -> bool:
     """Return whether everything that is given where tensors are taken is a host number or a list of them."""
     given = [bound.values[p.name] for p in bound.parameters if p.type.startswith("T") and p.name in bound.values]
+    if given and is_number(given[0]):
+        given = [v for v in given if not isinstance(v, UnknownValue)]  # a tensor would come first
     return (bool(given) or bound.row.device == "like/device=") and all(is_number(v) or (isinstance(v, Sequence) and is_number(v.each())) for v in given)
 
 

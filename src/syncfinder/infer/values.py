@@ -249,7 +249,7 @@ class Partial(Value):
 class Class(Value):
     """A class of the project; its members and attributes are looked up in `classes`."""
 
-    __slots__ = ("attributes", "bases", "closure", "members", "module", "name", "node", "qualname", "running", "stores")
+    __slots__ = ("attributes", "bases", "closure", "holders", "members", "module", "name", "node", "qualname", "running", "stores")
 
     def __init__(self, node: ast.ClassDef, module: Module, qualname: str, closure: Frame | None) -> None:
         self.node = node
@@ -260,6 +260,7 @@ class Class(Value):
         self.bases: tuple[Value, ...] | None = None
         self.members: dict[str, list[ast.stmt]] | None = None
         self.stores: dict[str, list[Any]] | None = None
+        self.holders: dict[str, list[Class]] = {}
         self.attributes: dict[str, Value] = {}
         self.running: set[str] = set()
         self.key = ("C", id(node))

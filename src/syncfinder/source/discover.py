@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from syncfinder.source.display import shown
-from syncfinder.source.ignore import IgnoreRules
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec, PathSpec, Pattern
 
 # Folders that hold no code of the project. They are left out below a given folder, never when given themselves.
 # fmt: off
@@ -31,22 +36,38 @@ class Discovery:
     errors: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
 class _Scope:
-    """Ignore rules and the folder, with a slash at its end, that their patterns are relative to."""
+    """Gitignore patterns and the folder, with a slash at its end, that they are relative to.
 
-    folder: str
-    rules: IgnoreRules
+    GitIgnoreSpec knows that a file below a matched folder is matched less closely than the file itself. For folders the
+    last pattern decides: every entry is asked about on the way down, and `*` must not win over a later `!*/`.
+    """
 
-    def decide(self, path: str, name: str) -> bool | None:
-        """As IgnoreRules.decide; `path` is absolute. Outside the rules' folder only patterns for names can match."""
-        below = path[len(self.folder) :] if path.startswith(self.folder) else ""
-        return self.rules.decide(below, name)
+    __slots__ = ("_files", "_folders", "folder")
 
-    def named(self, folder: str) -> _Scope:
-        """The rules without those that leave `folder` out: naming it overrides them."""
-        below = folder[len(self.folder) :] if folder.startswith(self.folder) else ""
-        return _Scope(self.folder, self.rules.without_matches(below, os.path.basename(folder[:-1]) + "/"))
+    def __init__(self, folder: str, patterns: Sequence[Pattern]) -> None:
+        from pathspec import GitIgnoreSpec, PathSpec
+
+        self.folder = folder
+        self._files: GitIgnoreSpec = GitIgnoreSpec(patterns)
+        self._folders: PathSpec[Pattern] = PathSpec(patterns)
+
+    def decide(self, path: str) -> bool | None:
+        """True to ignore, False to keep, None when no pattern matches. Folders' paths end in a slash."""
+        patterns = self._folders if path.endswith("/") else self._files
+        return patterns.check_file(self._relative(path)).include
+
+    def named(self, folder: str) -> _Scope | None:
+        """The scope without the patterns that leave `folder` out: naming it overrides them. None if none is left."""
+        relative = self._relative(folder)
+        kept = [p for p in self._folders.patterns if not (p.include and p.match_file(relative))]
+        return _Scope(self.folder, kept) if kept else None
+
+    def _relative(self, path: str) -> str:
+        """Outside the scope's folder, a path that only patterns for names can match."""
+        if path.startswith(self.folder):
+            return path[len(self.folder) :]
+        return "../" + path[path.rstrip("/").rfind("/") + 1 :]
 
 
 def discover(
@@ -95,7 +116,8 @@ class _Walk:
     def _add_folder(self, path: str, given: str) -> None:
         folder = _prefix(path)
         self.excludes = self.given_excludes.named(folder) if self.given_excludes else None
-        scopes = [scope.named(folder) for scope in _enclosing(path)] if self.respect_gitignore else []
+        enclosing = _enclosing(path) if self.respect_gitignore else []
+        scopes = [named for scope in enclosing if (named := scope.named(folder)) is not None]
         self.left_out = 0
         found = self.descend(folder, scopes)
         if not found:
@@ -124,27 +146,27 @@ class _Walk:
     ) -> int:
         name = entry.name
         if name.endswith(".py") and entry.is_file():
-            if self._ignored(folder + name, name, scopes):
+            if self._ignored(folder + name, scopes):
                 self.left_out += 1
                 return 0
             (self.links if entry.is_symlink() else self.files).add(folder + name)
             return 1
         if name.endswith(".ipynb"):
-            self.notebooks += not self._ignored(folder + name, name, scopes)
+            self.notebooks += not self._ignored(folder + name, scopes)
         # links to folders are not followed: they can loop, and what they name is below its own folder
         elif entry.is_dir(follow_symlinks=False) and name not in DEFAULT_EXCLUDES:
-            if self._ignored(f"{folder}{name}/", name + "/", scopes):
+            if self._ignored(f"{folder}{name}/", scopes):
                 self.left_out += 1
             else:
                 stack.append((f"{folder}{name}/", scopes))
         return 0
 
-    def _ignored(self, path: str, name: str, scopes: list[_Scope]) -> bool:
+    def _ignored(self, path: str, scopes: list[_Scope]) -> bool:
         """The innermost gitignore file that decides overrides those above it; none overrides the excludes."""
-        if self.excludes is not None and self.excludes.decide(path, name):
+        if self.excludes is not None and self.excludes.decide(path):
             return True
         for scope in reversed(scopes):
-            decision = scope.decide(path, name)
+            decision = scope.decide(path)
             if decision is not None:
                 return decision
         return False
@@ -174,8 +196,22 @@ def _read_rules(path: str, folder: str) -> list[_Scope]:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return []
-    rules = IgnoreRules.of_lines(text.split("\n"))
-    return [_Scope(folder, rules)] if rules.patterns else []
+    patterns = _patterns(text.splitlines())
+    return [_Scope(folder, patterns)] if patterns else []
+
+
+def _patterns(lines: Sequence[str]) -> list[Pattern]:
+    """The patterns of a gitignore file's lines, without those that match nothing."""
+    if not any(line.strip() and not line.startswith("#") for line in lines):
+        return []
+    from pathspec import GitIgnoreSpec
+
+    found: list[Pattern] = []
+    for line in lines:
+        # a line that git reads as matching nothing is an error to the library
+        with contextlib.suppress(ValueError, re.error):
+            found += [p for p in GitIgnoreSpec.from_lines([line]).patterns if p.include is not None]
+    return found
 
 
 def _enclosing(path: str) -> list[_Scope]:
@@ -204,5 +240,5 @@ def _exclude_scope(exclude: Sequence[str], root: str) -> _Scope | None:
         elif pattern.startswith("./"):
             pattern = pattern[1:]
         lines.append(pattern)
-    rules = IgnoreRules.of_lines(lines)
-    return _Scope(prefix, rules) if rules.patterns else None
+    patterns = _patterns(lines)
+    return _Scope(prefix, patterns) if patterns else None
