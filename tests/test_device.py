@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from mdtest import Case, cases, differences, observe
 
 DOCUMENTS = sorted((Path(__file__).parent / "device").glob("*.md"))

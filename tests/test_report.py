@@ -90,6 +90,7 @@ def test_full_of_a_bare_finding_in_an_unread_file(finding: Finding) -> None:
 def test_colour_adds_styles_only(finding: Finding) -> None:
     colored = written(full.write, finding, color=True)
     assert colored.startswith("\x1b[1;33mSF104\x1b[0m \x1b[1m`mask.any()` makes the host wait\x1b[0m \x1b[2m[likely]")
+    assert "\x1b[1;34m-->\x1b[0m m.py:6:8\n" in colored
     assert re.sub(r"\x1b\[[\d;]*m", "", colored) == written(full.write, finding)
 
 

@@ -174,7 +174,7 @@ def _table(path: Path) -> Mapping[str, Any] | None:
         # most projects' pyproject.toml has no table of ours: parsing it would cost every run
         if path.name == "pyproject.toml" and "syncfinder" not in text:
             return None
-        data = tomllib.loads(text)
+        data: dict[str, Any] = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{shown(path)}: cannot be read: {error}") from error
     if path.name == "syncfinder.toml":

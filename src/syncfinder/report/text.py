@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from syncfinder.finding import Finding
 
-_CODES = {"bold": "1", "dim": "2", "red": "31", "yellow": "33", "blue": "34", "cyan": "36"}
 LEVEL_STYLES = {"error": "bold red", "warning": "bold yellow", "info": "bold blue"}
 
 
@@ -18,15 +17,18 @@ def visible(findings: Iterable[Finding], show_info: bool) -> list[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class Styler:
-    """Puts ANSI styles around text, or leaves it as it is."""
+    """Styles text for a terminal of 16 colours, or leaves it as it is."""
 
     color: bool
 
     def __call__(self, text: str, style: str) -> str:
-        """Style is words such as "bold red"."""
-        if not self.color or not text:
+        """Style is rich's words, such as "bold red"."""
+        if not self.color:
             return text
-        return f"\x1b[{';'.join(_CODES[word] for word in style.split())}m{text}\x1b[0m"
+        from rich.color import ColorSystem
+        from rich.style import Style
+
+        return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
 
 
 def one_line(text: str) -> str:

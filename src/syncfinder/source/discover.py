@@ -9,12 +9,8 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from syncfinder.source.display import shown
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec, PathSpec, Pattern
 
 # Folders that hold no code of the project. They are left out below a given folder, never when given themselves.
 # fmt: off
@@ -39,29 +35,32 @@ class Discovery:
 class _Scope:
     """Gitignore patterns and the folder, with a slash at its end, that they are relative to.
 
-    GitIgnoreSpec knows that a file below a matched folder is matched less closely than the file itself. For folders the
-    last pattern decides: every entry is asked about on the way down, and `*` must not win over a later `!*/`.
+    Every entry is asked about on the way down. For files GitIgnoreSpec ranks a match of a folder above them lower than
+    one of the file; folders need no such ranking (by it `*` would win over a later `!*/`): the last pattern decides.
     """
 
-    __slots__ = ("_files", "_folders", "folder")
+    __slots__ = ("_files", "_folders", "_lines", "folder")
 
-    def __init__(self, folder: str, patterns: Sequence[Pattern]) -> None:
+    def __init__(self, folder: str, lines: Sequence[str]) -> None:
         from pathspec import GitIgnoreSpec, PathSpec
 
         self.folder = folder
-        self._files: GitIgnoreSpec = GitIgnoreSpec(patterns)
-        self._folders: PathSpec[Pattern] = PathSpec(patterns)
+        self._lines = lines
+        self._files = GitIgnoreSpec.from_lines(lines)
+        self._folders = PathSpec(self._files.patterns)
 
     def decide(self, path: str) -> bool | None:
         """True to ignore, False to keep, None when no pattern matches. Folders' paths end in a slash."""
-        patterns = self._folders if path.endswith("/") else self._files
-        return patterns.check_file(self._relative(path)).include
+        relative = self._relative(path)
+        if relative.endswith("/"):
+            return self._folders.check_file(relative).include
+        return self._files.check_file(relative).include
 
-    def named(self, folder: str) -> _Scope | None:
-        """The scope without the patterns that leave `folder` out: naming it overrides them. None if none is left."""
+    def named(self, folder: str) -> _Scope:
+        """The scope without the patterns that leave `folder` out: naming it overrides them."""
         relative = self._relative(folder)
-        kept = [p for p in self._folders.patterns if not (p.include and p.match_file(relative))]
-        return _Scope(self.folder, kept) if kept else None
+        patterns = zip(self._lines, self._folders.patterns, strict=True)
+        return _Scope(self.folder, [line for line, p in patterns if not (p.include and p.match_file(relative))])
 
     def _relative(self, path: str) -> str:
         """Outside the scope's folder, a path that only patterns for names can match."""
@@ -116,8 +115,7 @@ class _Walk:
     def _add_folder(self, path: str, given: str) -> None:
         folder = _prefix(path)
         self.excludes = self.given_excludes.named(folder) if self.given_excludes else None
-        enclosing = _enclosing(path) if self.respect_gitignore else []
-        scopes = [named for scope in enclosing if (named := scope.named(folder)) is not None]
+        scopes = [scope.named(folder) for scope in _enclosing(path)] if self.respect_gitignore else []
         self.left_out = 0
         found = self.descend(folder, scopes)
         if not found:
@@ -196,21 +194,21 @@ def _read_rules(path: str, folder: str) -> list[_Scope]:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return []
-    patterns = _patterns(text.splitlines())
-    return [_Scope(folder, patterns)] if patterns else []
+    lines = _patterns(text.splitlines())
+    return [_Scope(folder, lines)] if lines else []
 
 
-def _patterns(lines: Sequence[str]) -> list[Pattern]:
-    """The patterns of a gitignore file's lines, without those that match nothing."""
-    if not any(line.strip() and not line.startswith("#") for line in lines):
-        return []
-    from pathspec import GitIgnoreSpec
-
-    found: list[Pattern] = []
+def _patterns(lines: Sequence[str]) -> list[str]:
+    """The lines of a gitignore file that hold a pattern which can match something."""
+    lines = [line for line in lines if line.strip() and not line.startswith("#")]
+    if lines:
+        from pathspec import GitIgnoreSpec
+    found = []
     for line in lines:
         # a line that git reads as matching nothing is an error to the library
         with contextlib.suppress(ValueError, re.error):
-            found += [p for p in GitIgnoreSpec.from_lines([line]).patterns if p.include is not None]
+            if any(p.include is not None for p in GitIgnoreSpec.from_lines([line]).patterns):
+                found.append(line)
     return found
 
 
@@ -240,5 +238,5 @@ def _exclude_scope(exclude: Sequence[str], root: str) -> _Scope | None:
         elif pattern.startswith("./"):
             pattern = pattern[1:]
         lines.append(pattern)
-    patterns = _patterns(lines)
-    return _Scope(prefix, patterns) if patterns else None
+    lines = _patterns(lines)
+    return _Scope(prefix, lines) if lines else None
