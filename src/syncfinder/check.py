@@ -20,8 +20,9 @@ from syncfinder.source.file import SourceFile
 
 # Functions that a serving or decoding loop runs every step: what they reach is hot.
 HOT_ENTRIES = frozenset({
-    "forward", "generate", "decode", "step", "prefill", "sample", "run_batch", "event_loop_normal", "event_loop_overlap", "execute_model",
-    "forward_batch_generation", "denoise", "training_step", "compute_logits", "propose",
+    "forward", "generate", "decode", "step", "prefill", "sample", "run_batch", "event_loop_normal",
+    "event_loop_overlap", "execute_model", "forward_batch_generation", "denoise", "training_step",
+    "compute_logits", "propose",
 })  # fmt: skip
 # A file's worth of inference in Python frames; the stack of the thread that runs it must hold them.
 RECURSION_LIMIT = 30_000
@@ -33,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Report:
-    """What a run found. `errors` each name a file and make the run incomplete; `files` holds the sources of the findings."""
+    """What a run found. `errors` each name a file and make the run incomplete; `files` holds the findings' sources."""
 
     findings: list[Finding] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -99,7 +100,10 @@ def sizes(files: list[Path]) -> Iterable[int]:
 
 
 def with_deep_stack(work: Callable[[], T]) -> T:
-    """Run `work` in a thread whose stack holds deeply nested source, without garbage collection (nothing here is cyclic garbage)."""
+    """Run `work` in a thread whose stack holds deeply nested source.
+
+    Without garbage collection: nothing here is cyclic garbage.
+    """
     outcome: list[T] = []
     failure: list[BaseException] = []
 
@@ -133,8 +137,9 @@ def observe_here(
     settings: Settings,
     done: Callable[[], None] | None = None,
 ) -> Observations:
-    """Infer the sites of `files` in this process. An internal error in one file is reported and hides no other's findings.
+    """Infer the sites of `files` in this process.
 
+    An internal error in one file is reported and hides no other's findings.
     `checked` are all files of the run: in other workers' files, too, a wait stands where it is, not at its callers.
     """
     from syncfinder.infer.engine import hot_functions, infer, sites_of
@@ -177,7 +182,8 @@ def internal_error(path: Path, error: Exception) -> str:
 
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(frame.filename).name}:{frame.lineno}"
-    return f"{path}: internal error ({type(error).__name__}: {error}, at {where}); please report it. Other files are not affected"
+    what = f"internal error ({type(error).__name__}: {error}, at {where})"
+    return f"{path}: {what}; please report it. Other files are not affected"
 
 
 def select(sites: list[Site], settings: Settings) -> list[Site]:

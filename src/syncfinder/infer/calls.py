@@ -24,6 +24,7 @@ from syncfinder.infer.values import (
     Bound,
     Class,
     Const,
+    Device,
     Flag,
     Function,
     Instance,
@@ -102,7 +103,7 @@ class Facts:
         self.parameters: list[tuple[ast.arg, ast.expr | None]] = pairs
         self.names = [a.arg for a in plain]
         self.defaults = [
-            (argument.arg, Const(default.value))
+            (argument.arg, NONE if default.value is None else Const(default.value))
             for position, (argument, default) in enumerate(pairs)
             if isinstance(default, ast.Constant) and (default.value in (None, True, False) or names_device(default.value)) and not (position == 0 and function.owner is not None)
         ]
@@ -310,6 +311,9 @@ def weaken(value: Value, generic: Value | None) -> Value | None:
 
 def holds_tensor(value: Value) -> bool:
     if isinstance(value, (Sequence, Mapping)):
+        named = value.items.values() if isinstance(value, Mapping) and value.items else ()
+        if any(isinstance(v, Device) or (isinstance(v, Const) and names_device(v.value)) for v in named):
+            return True
         return any(t.place & GPU or t.place == CPU for t in tensors(value.each()))
     return any(m is NONE for m in members(value))
 

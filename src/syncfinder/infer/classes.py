@@ -88,10 +88,26 @@ def lineage(cls: Class) -> Iterator[Value]:
         value = stack.pop(0)
         if value.key in seen:
             continue
+        if any(inherits(later, value) for later in stack):
+            continue  # a class comes after all that derive from it
         seen.add(value.key)
         yield value
         if isinstance(value, Class):
             stack = [*bases_of(value), *stack]
+
+
+def inherits(value: Value, ancestor: Value) -> bool:
+    """Return whether a class derives from another."""
+    seen: set[object] = set()
+    stack = [value]
+    while stack and len(seen) < MAX_BASES:
+        cls = stack.pop()
+        if isinstance(cls, Class) and cls.key not in seen:
+            seen.add(cls.key)
+            stack.extend(bases_of(cls))
+            if any(base.key == ancestor.key for base in bases_of(cls)):
+                return True
+    return False
 
 
 def is_module(cls: Class) -> bool:
@@ -201,7 +217,8 @@ def instance_attribute(receiver: Instance, name: str, frame: Frame, node: ast.ex
         if statements:
             member = class_member(value, statements, receiver, name, frame, node)
             if member is not None:
-                if isinstance(member, (Bound, Function)) or tensor_like(member) or found:
+                said = isinstance(statements[-1], ast.AnnAssign) and member is not UNKNOWN and member is not NONE
+                if said or isinstance(member, (Bound, Function)) or tensor_like(member) or found:
                     return member if not found else join_all([*found, member])
                 found.append(member)
         assigned = stored(value, name)

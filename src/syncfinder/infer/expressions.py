@@ -62,7 +62,7 @@ ORDER = ("bool", "int", "float", "complex")
 
 
 def constant(node: ast.Constant, frame: Frame) -> Value:
-    return Const(node.value)
+    return NONE if node.value is None else Const(node.value)
 
 
 def name(node: ast.Name, frame: Frame) -> Value:
@@ -762,13 +762,11 @@ def produced(node: Any, source: Value, element: Value) -> Value:
 def lambda_value(node: ast.Lambda, frame: Frame) -> Value:
     module = frame.module
     have = module.functions.get(id(node))
-    if have is None or have.closure is None or not frame.partial:
-        prefix = f"{frame.qualname}." if frame.qualname else ""
-        fresh = Function(node, module, f"{prefix}<lambda>", frame)
-        if have is not None:
-            fresh.shapes = {}
-        have = module.functions[id(node)] = fresh
-    return have
+    prefix = f"{frame.qualname}." if frame.qualname else ""
+    fresh = Function(node, module, f"{prefix}<lambda>", frame)
+    if have is None or not frame.partial:
+        module.functions[id(node)] = fresh  # the one that is analysed for itself
+    return fresh
 
 
 def named(node: ast.NamedExpr, frame: Frame) -> Value:

@@ -100,7 +100,7 @@ class Frame:
         site = self.site(kind, node, operation, operand, sure, facts)
         if self.module.checked:
             self.module.add_site(site, self.function)
-        elif len(self.effects) < 8 and site.level != "info" and site.confidence != "possible":
+        elif self.module.library and len(self.effects) < 8 and site.level != "info" and site.confidence != "possible":
             self.effects.append(Effect(site, (Hop(self.qualname or "<module>", self.module.filename, site.span.line),)))
 
     def site(

@@ -15,7 +15,8 @@ from syncfinder.infer.reading import read, read_any
 from syncfinder.infer.torchcalls import BoundCall, apply_effects, call_row, device_of, operands_of
 from syncfinder.infer.values import (
     ARRAY, ARRAY_SCALAR, ASSUMED, BOOL, CERTAIN, COMPLEX, CPU, CUDA, FLOAT, GPU, INT, LIKELY, NONE, NUMBERS, TEXT, UNKNOWN,
-    Api, Array, Const, Device, Flag, Instance, Library, Mapping, Partial, Sequence, Tensor, Value, is_number, join, join_all, tensor_in,
+    Api, Array, Const, Device, Flag, Instance, Library, Mapping, Number, Partial, Sequence, Tensor, Value, is_number, join,
+    join_all, number_kind, tensor_in,
 )  # fmt: skip
 
 
@@ -178,6 +179,9 @@ def other_library(name: str, arguments: Arguments, node: ast.expr, frame: Frame)
             if arguments.values
             else UNKNOWN
         )
+    if name == "functools.reduce" and len(arguments.values) > 1:
+        element = iterated(arguments.values[1])
+        return call_value(arguments.values[0], Arguments([element, element], [None, None]), node, frame)
     if name in ("copy.copy", "copy.deepcopy", "typing.cast"):
         return arguments.values[-1] if arguments.values else UNKNOWN
     if name in ("logging.getLogger", "loguru.logger"):
@@ -249,7 +253,9 @@ def collection(rest: str, arguments: Arguments) -> Value:
 
 
 def itertools_call(rest: str, arguments: Arguments) -> Value:
-    if rest in ("chain", "cycle", "islice", "chain.from_iterable") and arguments.values:
+    if rest == "chain.from_iterable" and arguments.values:
+        return Sequence("list", element=iterated(iterated(arguments.values[0])))
+    if rest in ("chain", "cycle", "islice") and arguments.values:
         return Sequence(
             "list",
             element=join_all([iterated(v) for v in (arguments.values if rest == "chain" else arguments.values[:1])]),
@@ -435,7 +441,13 @@ def type_call(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
 
 
 def absolute(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    return arguments.values[0] if arguments.values else UNKNOWN
+    value = arguments.values[0] if arguments.values else UNKNOWN
+    return Number(number_kind(value)) if is_number(value) else value
+
+
+def divided(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    """divmod gives two values of the dividend's kind."""
+    return Sequence("tuple", (absolute(arguments, node, frame),) * 2)
 
 
 def rounded(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
@@ -463,5 +475,5 @@ BUILTINS: dict[str, Callable[[Arguments, ast.expr, Frame], Value]] = {
     "iter": same_elements, "next": next_call, "str": texted("str"), "repr": texted("repr"), "format": texted("format"), "print": texted("print"),
     "getattr": getattr_call, "type": type_call, "abs": absolute, "round": rounded, "isinstance": constant(BOOL), "issubclass": constant(BOOL),
     "hasattr": constant(BOOL), "callable": constant(BOOL), "id": constant(INT), "hash": constant(INT), "ord": constant(INT), "setattr": constant(NONE),
-    "divmod": constant(UNKNOWN), "pow": constant(UNKNOWN), "vars": constant(Mapping()), "input": constant(TEXT), "hex": constant(TEXT),
+    "divmod": divided, "pow": absolute, "vars": constant(Mapping()), "input": constant(TEXT), "hex": constant(TEXT),
 }  # fmt: skip

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from syncfinder.source.file import SourceFile
     from syncfinder.torchmodel.model import Model
 
-MAX_DEPTH = 24
+MAX_DEPTH = 8
 MAX_SHAPES = 4
+# How many imports away from a checked file a module is still read: its own imports, and what those import.
+MAX_DISTANCE = 2
 
 
 class ImportName(Value):
@@ -50,6 +52,8 @@ class Module:
         self.file = file
         self.tree = tree
         self.checked = checked
+        self.distance = 0
+        self.library = False  # of another package, and not checked: its waits stand at the calls
         self.frame = Frame(project, self)
         self.frame.context = "setup"
         self.started = False
@@ -173,25 +177,36 @@ class Project:
         self.modules[path] = module
         return module
 
-    def load(self, path: Path) -> Module | None:
-        """Return the module of a file, parsing it if nobody did; None if it cannot be read or parsed."""
+    def load(self, path: Path, distance: int) -> Module | None:
+        """Return the module of a file, parsing it if nobody did; None if it cannot be read or parsed, or is too far away."""
         if path in self.modules:
-            return self.modules[path]
+            module = self.modules[path]
+            if module is not None and distance < module.distance:
+                module.distance = distance
+            return module
+        checked = path in self.checked
+        if distance > MAX_DISTANCE and not checked:
+            return None
         from syncfinder.source.decode import SourceError, parse, read
 
         self.modules[path] = None
         try:
             file = read(path)
-            return self.add(path, file, parse(file), checked=path in self.checked)
+            module = self.add(path, file, parse(file), checked)
+            module.distance = 0 if checked else distance
+            return module
         except (SourceError, OSError, RecursionError):
             return None
 
     def find(self, module: Module, dotted: str, level: int) -> Value | None:
         """Return the module that an import names: one of the project, or a library's by its dotted name."""
         key = (module.folder, dotted, level)
-        if key not in self.found:
-            self.found[key] = self._find(module, dotted, level)
-        return self.found[key]
+        value = self.found.get(key)
+        if value is None:
+            value = self._find(module, dotted, level)
+            if value is not None:
+                self.found[key] = value
+        return value
 
     def _find(self, module: Module, dotted: str, level: int) -> Value | None:
         found = self.roots.find_module(module.path, dotted, level)
@@ -199,13 +214,20 @@ class Project:
             return Api(dotted) if level == 0 else None
         if found.is_dir():
             return Namespace(found, dotted)
-        loaded = self.load(found)
-        return ModuleValue(loaded) if loaded is not None else None
+        loaded = self.load(found, module.distance + 1)
+        if loaded is None:
+            return None
+        if not loaded.checked and not loaded.library:
+            # Another package: its first name is not on the importer's own path. A file beside the importer is the project's.
+            other = level == 0 and dotted.partition(".")[0] not in module.path.parts and found.parent != module.folder
+            loaded.library = other or module.library
+        return ModuleValue(loaded)
 
     def settle(self, value: Value, module: Module) -> Value:
-        """Return what a name bound by imports is; `try: import x` outweighs `x = None` in its handler."""
+        """Return what a name bound by imports is. Torch is there, whatever a handler puts in its place."""
         parts = [self.resolve(m, module) if type(m) is ImportName else m for m in members(value)]
-        return join_all([p for p in parts if p.key != NONE.key] or parts)
+        there = any(type(p) is Api and p.name.partition(".")[0] == "torch" for p in parts)
+        return join_all([p for p in parts if not there or p.key != NONE.key])
 
     def resolve(self, name: ImportName, module: Module) -> Value:
         """Return what an imported name is; Unknown where nothing can be found."""

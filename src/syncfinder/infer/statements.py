@@ -75,11 +75,14 @@ def function_definition(node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Fra
     module = frame.module
     have = module.functions.get(id(node))
     closure = frame if frame.function is not None else None
-    if have is None or (closure is not None and not frame.partial and have.closure is not frame):
+    if have is None or (closure is not None and have.closure is not frame):
         prefix = f"{frame.qualname}." if frame.qualname else ""
-        have = module.functions[id(node)] = Function(node, module, f"{prefix}{node.name}", closure, None)
-        have.owner = None
-        decorate(have)
+        made = Function(node, module, f"{prefix}{node.name}", closure, None)
+        made.owner = None
+        decorate(made)
+        if have is None or not frame.partial:
+            module.functions[id(node)] = made  # the one that is analysed for itself
+        have = made
     frame.env[node.name] = have
     return True
 
@@ -89,7 +92,25 @@ def function_statement(node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Fram
     for default in (*node.args.defaults, *node.args.kw_defaults):
         if default is not None and type(default) is not ast.Constant:
             evaluate(default, frame)
-    return function_definition(node, frame)
+    function_definition(node, frame)
+    if node.decorator_list:
+        frame.env[node.name] = decorated(frame.env[node.name], node, frame)
+    return True
+
+
+def decorated(function: Value, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> Value:
+    """Apply the project's own decorators. A wrapper that says that it wraps the function is taken to give its results."""
+    from syncfinder.infer.calls import Arguments, call_function
+
+    frame.muted += 1
+    for name in reversed(node.decorator_list):
+        decorator = evaluate(name, frame)
+        if isinstance(decorator, Function):
+            made = call_function(decorator, Arguments([function], [None]), name, frame)
+            if isinstance(made, Function) and not any(d.endswith("wraps") for d in made.decorators):
+                function = made
+    frame.muted -= 1
+    return function
 
 
 def class_definition(node: ast.ClassDef, frame: Frame) -> bool:
@@ -515,9 +536,9 @@ def bind_pattern(pattern: ast.pattern, value: Value, frame: Frame) -> None:
         for part, item in zip(pattern.patterns, items, strict=True):
             bind_pattern(part, item, frame)
         return
-    for part in ast.walk(pattern):
-        name = getattr(part, "name", None) or getattr(part, "rest", None)
-        if name and isinstance(part, (ast.MatchAs, ast.MatchStar, ast.MatchMapping)):
+    for inner in ast.walk(pattern):
+        name = getattr(inner, "name", None) or getattr(inner, "rest", None)
+        if name and isinstance(inner, (ast.MatchAs, ast.MatchStar, ast.MatchMapping)):
             frame.env[name] = UNKNOWN
 
 

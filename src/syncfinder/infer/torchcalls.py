@@ -143,7 +143,7 @@ def bind(
 
 def takes_rest(parameter: Param, rest: list[tuple[Value, ast.expr | None]], last: bool) -> bool:
     """Return whether a list parameter takes all remaining positional arguments: view(2, 3), permute(0, 2, 1)."""
-    if isinstance(rest[0][0], Sequence):
+    if any(isinstance(value, Sequence) for value, _ in rest):
         return False
     return last or parameter.type.startswith("i")
 
@@ -376,6 +376,9 @@ def device_of(value: Value | None, node: ast.expr | None, frame: Frame) -> Devic
     known = [p for p in parts if p is not None]
     if known:
         return join_all(known)  # type: ignore[return-value]
+    if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
+        place = place_of_word(str(node.values[0].value))
+        return Device(place, frame.reason(f"the device `{ast.unparse(node)}` is written here", node))
     if isinstance(value, Text) or isinstance(value, UnknownValue):
         return Device(
             ASSUMED,
@@ -460,9 +463,11 @@ def containers(returns: str, made: Tensor, bound: BoundCall) -> Value:
     if returns == "tensor":
         if bound.row.name in AS_TUPLE and isinstance(flag := bound.values.get("as_tuple"), Const) and flag.value:
             return Sequence("tuple", element=made.but(ndim=1))
-        return made
+        more = [made.but(dtype="int", ndim=None) for name in EXTRA_RESULTS if pinned(bound.values.get(name))]
+        return Sequence("tuple", (made, *more)) if more else made
     if returns == "list":
-        return Sequence("tuple", element=made)
+        # one-argument where is nonzero(as_tuple=True)
+        return Sequence("tuple", element=made.but(dtype="int", ndim=1) if bound.row.name in WHERE else made)
     count = int(returns.partition(":")[2])
     dtypes = bound.row.dtypes or ()
     parts = []
@@ -477,6 +482,9 @@ def containers(returns: str, made: Tensor, bound: BoundCall) -> Value:
 
 # nonzero's as_tuple is a Python-level flag that its schema does not have (torch/_tensor_docs.py).
 AS_TUPLE = {"torch.nonzero", "torch.Tensor.nonzero"}
+WHERE = {"torch.where", "torch.Tensor.where"}
+# Flags that add an integer tensor to the result.
+EXTRA_RESULTS = ("return_inverse", "return_counts", "return_indices")
 
 
 def result_tensor(bound: BoundCall, operands: list[Tensor], node: ast.expr, frame: Frame) -> Tensor:
@@ -487,7 +495,7 @@ def result_tensor(bound: BoundCall, operands: list[Tensor], node: ast.expr, fram
 
 
 def pinned(value: Value | None) -> bool:
-    """Return whether pin_memory= asks for pinned memory: True, or a flag that a project computes."""
+    """Return whether a flag such as pin_memory= is set: True, or something that a project computes."""
     return value is not None and not (isinstance(value, Const) and not value.value)
 
 
@@ -509,15 +517,20 @@ def result_dtype(bound: BoundCall, operands: list[Tensor]) -> str | None:
         if None in known:
             return operands[0].dtype if len(operands) == 1 else None
         dtype = max(known, key=ORDER.index)
-        for value in list(bound.values.values())[1:2]:
+        for value in scalars(bound)[:1]:
             dtype = promoted(dtype, value) if is_number(value) else dtype
         return "int" if rule == "sum" and dtype == "bool" else dtype
     return rule if rule in ORDER else None
 
 
+def scalars(bound: BoundCall) -> list[Value]:
+    """Return what is given where torch takes a number that counts for the dtype; a size or a dimension does not."""
+    return [bound.values[p.name] for p in bound.parameters if p.type.startswith("n") and p.name in bound.values]
+
+
 def numbers_dtype(bound: BoundCall) -> str | None:
     """Return the dtype that torch infers from the numbers a factory is given: arange(3) is int, full(size, 1.0) is float."""
-    given = [v for name, v in bound.values.items() if any(p.name == name and p.type.startswith("n") for p in bound.parameters)]
+    given = scalars(bound)
     if not given or not all(is_number(v) for v in given):
         return None
     return max((number_kind(v) for v in given), key=ORDER.index)

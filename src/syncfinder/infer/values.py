@@ -218,7 +218,7 @@ class Function(Value):
         self.decorators: tuple[str, ...] = ()
         self.facts: Any = None  # what `calls` derives from the definition once
         self.shapes: dict[Any, Any] = {}
-        self.key = ("f", id(node))
+        self.key = ("f", id(node), id(closure))
 
     @property
     def scan(self) -> Scan:

@@ -1,6 +1,6 @@
 """A sync site: the interpreter's observation that the host waits at an expression.
 
-Sites are the only thing that `infer` publishes for the rules: where, what kind of wait, on which value, how sure and why.
+Sites are the only thing that `infer` publishes for the rules: where, what kind of wait, on which value, how sure, why.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KINDS: dict[str, str] = {
     "copy": "value-read",  # t.cpu(), t.to("cpu"), host.copy_(t)
     "numpy": "value-read",  # t.numpy(force=True), np.asarray(t)
     "number": "value-read",  # int(t), float(t), complex(t), bool(t), math.sqrt(t)
-    "index": "value-read",  # t where Python or torch wants an integer or a number: slice bound, size, range(t), 0-dim index
+    "index": "value-read",  # t where Python or torch wants a number: slice bound, size, range(t), 0-dim index
     "format": "value-read",  # f"{t}", str(t), print(t), log.info("%s", t)
     "builtin": "value-read",  # max/min/sorted/any/all/in/list.index over tensors
     "elements": "value-read",  # torch.tensor([cuda scalars])
@@ -75,7 +75,7 @@ class Span:
 
 @dataclass(slots=True)
 class Site:
-    """`operation` names the API or the construct: "Tensor.item", "torch.nonzero", "if", "slice bound", "f-string", "max".
+    """`operation` names the API or the construct: "Tensor.item", "torch.nonzero", "if", "slice bound", "f-string".
 
     `statement` is the first and last line of the innermost statement (a compound statement's header only).
     `device` is the operand's place in words: "cuda" (written in the code), "assumed" (policy), "mixed" (cuda or cpu).
@@ -107,7 +107,7 @@ FACTS = {
     "loop": "True when the site runs once per iteration of a loop or comprehension",
     "condition": "the torch model's words for why this call waits, e.g. 'output_size is not given'",
     "value": "scalar-write, mask-write: what is written: 'number', 'host tensor', 'tensor'",
-    "index": "scalar-write: 'integer' (0-dim destination) or 'index' (index tensor); host-index: 'list', 'array', 'host tensor'",
+    "index": "scalar-write: 'integer' (0-dim target), 'index' (tensor); host-index: 'list', 'array', 'host tensor'",
     "data": "construct: what the data are: 'number', 'list', 'array', 'host'",
     "pinned": "transfer, copy: True when the host side is known to be pinned",
     "argument": "index, operand, check: the parameter's name that the operand is given to",
