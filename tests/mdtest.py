@@ -2,12 +2,12 @@
 
     reveal(x)  # revealed: Tensor[cuda, bool]     the value that the interpreter holds
     x.item()  # expect: SF101                      exactly these findings on this line
-    x.item()  # expect: SF101 info [certain]       with level info (any other level is not written), with a confidence
+    x.item()  # expect: SF101 info [certain]       with level info (others need not be written), with a confidence
     x.item()  # todo: expect: SF101                a gap: it is wrong today; the test fails once it is right
     n = len(x)  # todo: silent                     a gap: a finding where none should be
     reveal(x)  # todo: revealed: int               a gap in what is known
 
-A line without a mark has no finding. A block that starts with `# file: pkg/mod.py` is that file, any other is `main.py`;
+A line without a mark has no finding. A block that starts with `# file: pkg/mod.py` is that file, others are `main.py`;
 `# file: lib/mod.py (not checked)` is a file that is imported but was not asked for. `revealed: Never` is for code that
 is not reached.
 """
@@ -32,7 +32,7 @@ from syncfinder.torchmodel.model import load
 HEADING = re.compile(r"#{1,6}\s+(.+)")
 FILE = re.compile(r"# file: (\S+?)( \(not checked\))?$")
 MARK = re.compile(r"#\s*(todo:\s*)?(revealed:|expect:|silent\b)\s*(.*)$")
-WANTED = re.compile(r"(SF\d{3})( info)?(?: \[(certain|likely)\])?$")
+WANTED = re.compile(r"(SF\d{3})(?: (info|warning|error))?(?: \[(certain|likely)\])?$")
 
 
 @dataclass(slots=True)
@@ -166,23 +166,23 @@ def judge(mark: re.Match[str] | None, findings: list[Finding], revealed: str | N
     return None if right else shown
 
 
-def wants(text: str) -> list[tuple[str, bool, str | None]]:
-    """Read the findings of an `expect:` mark: code, whether it is info, confidence (None: any)."""
+def wants(text: str) -> list[tuple[str, str | None, str | None]]:
+    """Read the findings of an `expect:` mark: code, level (None: any but info), confidence (None: any)."""
     found = []
     for part in text.split(","):
         match = WANTED.match(part.strip())
         if match is None:
             raise ValueError(f"a mark that cannot be read: {text}")
-        found.append((match[1], match[2] is not None, match[3]))
+        found.append((match[1], match[2], match[3]))
     return found
 
 
-def matches(wanted: list[tuple[str, bool, str | None]], findings: list[Finding]) -> bool:
+def matches(wanted: list[tuple[str, str | None, str | None]], findings: list[Finding]) -> bool:
     left = list(findings)
-    for code, info, confidence in wanted:
+    for code, level, confidence in wanted:
         for finding in left:
-            same = finding.code == code and (finding.level == "info") is info
-            if same and confidence in (None, finding.confidence):
+            as_level = finding.level == level if level is not None else finding.level != "info"
+            if finding.code == code and as_level and confidence in (None, finding.confidence):
                 left.remove(finding)
                 break
         else:
@@ -191,5 +191,5 @@ def matches(wanted: list[tuple[str, bool, str | None]], findings: list[Finding])
 
 
 def said(findings: list[Finding]) -> str:
-    words = [f"{f.code}{' info' if f.level == 'info' else ''} [{f.confidence}]" for f in findings]
+    words = [f"{f.code} {f.level} [{f.confidence}]" for f in findings]
     return ", ".join(words) or "nothing"

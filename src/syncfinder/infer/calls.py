@@ -99,16 +99,23 @@ class Facts:
         args = function.node.args
         plain = [*args.posonlyargs, *args.args]
         missing: list[ast.expr | None] = [None] * (len(plain) - len(args.defaults))
-        pairs = [*zip(plain, [*missing, *args.defaults], strict=True), *zip(args.kwonlyargs, args.kw_defaults, strict=True)]
+        pairs = [
+            *zip(plain, [*missing, *args.defaults], strict=True),
+            *zip(args.kwonlyargs, args.kw_defaults, strict=True),
+        ]
         self.parameters: list[tuple[ast.arg, ast.expr | None]] = pairs
         self.names = [a.arg for a in plain]
         self.defaults = [
             (argument.arg, NONE if default.value is None else Const(default.value))
             for position, (argument, default) in enumerate(pairs)
-            if isinstance(default, ast.Constant) and (default.value in (None, True, False) or names_device(default.value)) and not (position == 0 and function.owner is not None)
+            if isinstance(default, ast.Constant)
+            and (default.value in (None, True, False) or names_device(default.value))
+            and not (position == 0 and function.owner is not None)
         ]
         owner = function.owner
-        self.host = policy.is_host_code(function.name, owner.name if owner is not None else None) or (owner is not None and in_dataset(owner))
+        self.host = policy.is_host_code(function.name, owner.name if owner is not None else None) or (
+            owner is not None and in_dataset(owner)
+        )
         self.setup = policy.is_setup(function.name)
         self.base: dict[str, Value] | None = None
         self.promised: Value | None = None
@@ -283,7 +290,11 @@ def bind(function: Function, arguments: Arguments, base: dict[str, Value]) -> di
     args, rest = function.node.args, arguments.values[len(facts.names) :]
     if args.vararg is not None and rest and not arguments.open:
         out[args.vararg.arg] = Sequence("tuple", tuple(rest))
-    extra = {name: value for name, value in arguments.keywords.items() if name not in base} if args.kwarg is not None else {}
+    extra = (
+        {name: value for name, value in arguments.keywords.items() if name not in base}
+        if args.kwarg is not None
+        else {}
+    )
     if args.kwarg is not None and extra:
         out[args.kwarg.arg] = Mapping(extra, UNKNOWN if arguments.open else None)
     if not arguments.open:

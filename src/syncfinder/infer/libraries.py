@@ -142,7 +142,13 @@ def unsure(row: Any, arguments: Arguments, node: ast.expr, frame: Frame, sure: i
 def nn_method(base: Library, name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     """What torch.nn.Module gives to library modules: moves, casts, and their parameters."""
     here = base.init.get("device")
-    place = here.place if isinstance(here, Device) else CPU if frame.function is not None and "" not in base.init else ASSUMED
+    place = (
+        here.place
+        if isinstance(here, Device)
+        else CPU
+        if frame.function is not None and "" not in base.init
+        else ASSUMED
+    )
     if name in ("to", "cuda"):
         target = Device(CUDA) if name == "cuda" else overlay.target_of(arguments, frame)[0]
         if target is None:
@@ -182,7 +188,7 @@ def other_library(name: str, arguments: Arguments, node: ast.expr, frame: Frame)
     if name == "functools.reduce" and len(arguments.values) > 1:
         element = iterated(arguments.values[1])
         return call_value(arguments.values[0], Arguments([element, element], [None, None]), node, frame)
-    if name in ("copy.copy", "copy.deepcopy", "typing.cast"):
+    if name in ("copy.copy", "copy.deepcopy", "copy.replace", "dataclasses.replace", "typing.cast"):
         return arguments.values[-1] if arguments.values else UNKNOWN
     if name in ("logging.getLogger", "loguru.logger"):
         return UNKNOWN

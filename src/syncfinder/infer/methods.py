@@ -169,7 +169,13 @@ def grown(base: Sequence, arguments: Arguments, node: ast.Call, frame: Frame, sp
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
     method = node.func.attr if isinstance(node.func, ast.Attribute) else "append"
     front = method == "appendleft" or (method == "insert" and arguments.values[0].key == Const(0).key)
-    if base.items is not None and not frame.repeats and not spread and len(base.items) < 8 and (front or method != "insert"):
+    if (
+        base.items is not None
+        and not frame.repeats
+        and not spread
+        and len(base.items) < 8
+        and (front or method != "insert")
+    ):
         items = (value, *base.items) if front else (*base.items, value)
         rebind(receiver, Sequence(base.kind, items), frame)
     else:

@@ -8,16 +8,27 @@ from typing import TYPE_CHECKING
 
 from syncfinder.infer.project import ImportName
 from syncfinder.infer.scan import Scan, Uses
-from syncfinder.infer.values import ARRAY, ASSUMED, CPU, LIKELY, Api, Device, Sequence, Tensor, Value
+from syncfinder.infer.values import ARRAY, ASSUMED, CPU, LIKELY, Api, Device, Sequence, Tensor, UnknownValue, Value
 from syncfinder.sites.site import Reason
 
 if TYPE_CHECKING:
     from syncfinder.infer.frame import Frame
 
 HOST_PARTS = {"cpu", "host", "pinned"}
+HOST_SUFFIXES = ("_cpu", "_host", "_pinned", "_np", "_list")
 # is_cpu, to_cpu and num_cpu_blocks are not host tensors.
 FLAG_WORDS = {"is", "use", "has", "to", "on", "for", "if"}
-FLAG_PREFIXES = ("use_", "do_", "return_", "enable_", "disable_", "should_", "skip_", "output_attentions", "output_hidden_states")
+FLAG_PREFIXES = (
+    "use_",
+    "do_",
+    "return_",
+    "enable_",
+    "disable_",
+    "should_",
+    "skip_",
+    "output_attentions",
+    "output_hidden_states",
+)
 COUNT_WORDS = {"num", "max", "n"}
 MASK = re.compile(r"(^|_)(mask|masks|masked|is|has|valid|invalid|keep|finished|done|active|selected|bool)(_|$)|mask")
 MODULE_WORDS = {"model", "module", "net", "network", "pipe", "pipeline", "encoder", "decoder", "vae", "unet", "transformer", "layer",
@@ -25,7 +36,19 @@ MODULE_WORDS = {"model", "module", "net", "network", "pipe", "pipeline", "encode
                 "adapter", "controlnet", "component", "wrapper", "model_runner", "policy", "head", "block", "inputs"}  # fmt: skip
 SETUP_NAMES = {"__init__", "__new__", "__init_subclass__", "from_pretrained", "from_config", "post_init", "init_weights", "save_pretrained",
                "reset_parameters", "__setstate__", "__getstate__", "__repr__", "__str__", "extra_repr", "state_dict", "main", "warmup"}  # fmt: skip
-SETUP_PREFIXES = ("load_", "_load", "_init_", "init_", "register_", "save_", "capture_", "setup_", "_setup", "warmup_", "_warmup")
+SETUP_PREFIXES = (
+    "load_",
+    "_load",
+    "_init_",
+    "init_",
+    "register_",
+    "save_",
+    "capture_",
+    "setup_",
+    "_setup",
+    "warmup_",
+    "_warmup",
+)
 HOST_FUNCTIONS = re.compile(
     r"(^|_)(collate|collate_fn|tokenize|preprocess|data_collator|post_process|postprocess)(_|$)"
 )
@@ -51,6 +74,16 @@ def by_name(name: str, frame: Frame, node: ast.AST) -> Value | None:
         memory = "pinned" if "pinned" in parts else None
         return Tensor(CPU, why=frame.reason(f"`{name}` is a host value by its name", node), sure=LIKELY, memory=memory)
     return None
+
+
+def named(name: str, value: Value, frame: Frame, node: ast.AST) -> Value:
+    """Return a value that is bound to a name: one of which nobody says where it lives is on the host if the name says so."""
+    if not name.endswith(HOST_SUFFIXES):
+        return value
+    guess = by_name(name, frame, node)
+    if isinstance(value, Tensor) and isinstance(guess, Tensor) and value.place == ASSUMED:
+        return value.but(place=CPU, why=guess.why, memory=guess.memory)
+    return guess if guess is not None and isinstance(value, UnknownValue) else value
 
 
 def is_flag(name: str) -> bool:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from syncfinder.source.file import SourceFile
     from syncfinder.torchmodel.model import Model
 
-MAX_DEPTH = 8
+MAX_DEPTH = 6
 MAX_SHAPES = 4
-# How many imports away from a checked file a module is still read: its own imports, and what those import.
-MAX_DISTANCE = 2
+# How many imports away from a checked file a module is still read (a package's __init__ does not count).
+MAX_DISTANCE = 1
 
 
 class ImportName(Value):
@@ -214,7 +214,8 @@ class Project:
             return Api(dotted) if level == 0 else None
         if found.is_dir():
             return Namespace(found, dotted)
-        loaded = self.load(found, module.distance + 1)
+        # A package's __init__ that only passes names on is not a step of its own.
+        loaded = self.load(found, module.distance + (module.path.name != "__init__.py"))
         if loaded is None:
             return None
         if not loaded.checked and not loaded.library:

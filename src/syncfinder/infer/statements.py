@@ -179,6 +179,7 @@ def assign(target: ast.expr, value: Value, frame: Frame, source: ast.expr | None
     kind = type(target)
     if kind is ast.Name:
         name = target.id  # type: ignore[attr-defined]
+        value = policy.named(name, value, frame, target)
         if frame.module.hints:
             value = apply_hint(frame.module, frame.statement or target, name, value)
         if frame.function is not None and name in frame.function.scan.outer:
@@ -215,6 +216,7 @@ def forget(prefix: str, frame: Frame) -> None:
 
 def assign_attribute(target: ast.Attribute, value: Value, frame: Frame) -> None:
     receiver = evaluate(target.value, frame)
+    value = policy.named(target.attr, value, frame, target)
     path = path_of(target)
     if path is not None:
         if frame.module.hints:

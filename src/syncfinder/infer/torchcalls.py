@@ -425,7 +425,9 @@ def only_numbers(bound: BoundCall) -> bool:
     given = [bound.values[p.name] for p in bound.parameters if p.type.startswith("T") and p.name in bound.values]
     if given and is_number(given[0]):
         given = [v for v in given if not isinstance(v, UnknownValue)]  # a tensor would come first
-    return (bool(given) or bound.row.device == "like/device=") and all(is_number(v) or (isinstance(v, Sequence) and is_number(v.each())) for v in given)
+    return (bool(given) or bound.row.device == "like/device=") and all(
+        is_number(v) or (isinstance(v, Sequence) and is_number(v.each())) for v in given
+    )
 
 
 def result(bound: BoundCall, operands: list[Tensor], arguments: Arguments, node: ast.expr, frame: Frame) -> Value:

@@ -249,7 +249,19 @@ class Partial(Value):
 class Class(Value):
     """A class of the project; its members and attributes are looked up in `classes`."""
 
-    __slots__ = ("attributes", "bases", "closure", "holders", "members", "module", "name", "node", "qualname", "running", "stores")
+    __slots__ = (
+        "attributes",
+        "bases",
+        "closure",
+        "holders",
+        "members",
+        "module",
+        "name",
+        "node",
+        "qualname",
+        "running",
+        "stores",
+    )
 
     def __init__(self, node: ast.ClassDef, module: Module, qualname: str, closure: Frame | None) -> None:
         self.node = node
