@@ -19,7 +19,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from syncfinder.check import HOT_ENTRIES, with_deep_stack, word_file
 from syncfinder.finding import Finding
 from syncfinder.infer.engine import hot_functions, infer, sites_of
 from syncfinder.infer.project import Project
@@ -27,6 +26,7 @@ from syncfinder.infer.values import show
 from syncfinder.sites.site import CONFIDENCES
 from syncfinder.source.decode import parse, read
 from syncfinder.source.modules import Roots
+from syncfinder.stages import HOT_ENTRIES, with_deep_stack, word_file
 from syncfinder.torchmodel.model import load
 
 HEADING = re.compile(r"#{1,6}\s+(.+)")

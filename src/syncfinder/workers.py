@@ -11,11 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from syncfinder.check import Observations, observe_here, sizes, with_deep_stack, word_file
 from syncfinder.config import Settings
-from syncfinder.finding import Finding
 from syncfinder.sites.site import CONFIDENCES, Site
-from syncfinder.source.file import SourceFile
+from syncfinder.stages import Observations, Worded, observe_here, with_deep_stack, word_file
 
 
 def observe_parallel(
@@ -37,6 +35,15 @@ def observe_parallel(
     with watching(counter, len(files), progress):
         parts = run_forked([lambda c=chunk: work(c) for chunk in chunks])  # type: ignore[misc]
     return united(parts)
+
+
+def sizes(files: list[Path]) -> Iterator[int]:
+    """Yield the size of each file in bytes; 0 for one that cannot be read."""
+    for path in files:
+        try:
+            yield path.stat().st_size
+        except OSError:
+            yield 0
 
 
 def contiguous(files: list[Path], jobs: int) -> list[list[Path]]:
@@ -118,9 +125,7 @@ def rank(site: Site) -> tuple[int, bool]:
     return CONFIDENCES.index(site.confidence), site.level == "error"
 
 
-def word_parallel(
-    work: list[tuple[Path, list[Site]]], texts: dict[Path, str], jobs: int
-) -> list[list[tuple[Finding, SourceFile, bool]]]:
+def word_parallel(work: list[tuple[Path, list[Site]]], texts: dict[Path, str], jobs: int) -> list[Worded]:
     """Word files in forked processes, dealt out by their number of sites."""
     hands: list[list[tuple[int, Path, list[Site]]]] = [[] for _ in range(jobs)]
     loads = [0] * jobs
@@ -129,7 +134,7 @@ def word_parallel(
         hands[lightest].append((position, path, sites))
         loads[lightest] += len(sites) + 5
 
-    def words(hand: list[tuple[int, Path, list[Site]]]) -> list[tuple[int, list[tuple[Finding, SourceFile, bool]]]]:
+    def words(hand: list[tuple[int, Path, list[Site]]]) -> list[tuple[int, Worded]]:
         gc.disable()
         return [(position, word_file(path, sites, texts)) for position, path, sites in hand]
 
