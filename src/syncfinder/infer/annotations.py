@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from syncfinder.infer.dispatch import evaluate
+from syncfinder.infer.names import last_name
 from syncfinder.infer.values import (
     ARRAY,
     ASSUMED,
@@ -33,28 +35,35 @@ from syncfinder.infer.values import (
     Value,
     join_all,
     members,
-)  # fmt: skip
-from syncfinder.sites.site import Reason
+)
 
 if TYPE_CHECKING:
     from syncfinder.infer.frame import Frame
 
 TENSOR_CLASSES = {
     "torch.Tensor": None, "torch.nn.Parameter": "float", "torch.nn.Buffer": None, "torch.LongTensor": "int",
-    "torch.IntTensor": "int", "torch.FloatTensor": "float", "torch.HalfTensor": "float", "torch.BFloat16Tensor": "float",
-    "torch.DoubleTensor": "float", "torch.BoolTensor": "bool", "torch.ByteTensor": "int", "torch.ShortTensor": "int",
+    "torch.IntTensor": "int", "torch.FloatTensor": "float", "torch.HalfTensor": "float",
+    "torch.BFloat16Tensor": "float", "torch.DoubleTensor": "float", "torch.BoolTensor": "bool",
+    "torch.ByteTensor": "int", "torch.ShortTensor": "int",
 }  # fmt: skip
 TENSOR_WORDS = {name.rpartition(".")[2] for name in TENSOR_CLASSES}
 # jaxtyping's and torchtyping's dtype classes: Float[Tensor, "batch seq"]
-SHAPED = {"Float": "float", "Float32": "float", "Float16": "float", "BFloat16": "float", "Int": "int", "Int64": "int", "Int32": "int",
-          "Bool": "bool", "Integer": "int", "Shaped": None, "Num": None, "Inexact": "float", "UInt8": "int", "TensorType": None}  # fmt: skip
-PLAIN: dict[str, Value] = {
-    "int": INT, "float": FLOAT, "bool": BOOL, "complex": COMPLEX, "str": TEXT, "bytes": TEXT, "None": NONE, "list": Sequence("list"),
-    "tuple": Sequence("tuple"), "set": Sequence("set"), "dict": Mapping(), "List": Sequence("list"), "Tuple": Sequence("tuple"),
-    "Dict": Mapping(), "ndarray": ARRAY, "Path": TEXT, "Number": FLOAT,
+SHAPED = {
+    "Float": "float", "Float32": "float", "Float16": "float", "BFloat16": "float", "Int": "int", "Int64": "int",
+    "Int32": "int", "Bool": "bool", "Integer": "int", "Shaped": None, "Num": None, "Inexact": "float",
+    "UInt8": "int", "TensorType": None,
 }  # fmt: skip
-SEQUENCES = {"list": "list", "List": "list", "Sequence": "list", "Iterable": "list", "Collection": "list", "Iterator": "list",
-             "Generator": "list", "set": "set", "Set": "set", "frozenset": "set", "deque": "list", "Deque": "list", "MutableSequence": "list"}  # fmt: skip
+PLAIN: dict[str, Value] = {
+    "int": INT, "float": FLOAT, "bool": BOOL, "complex": COMPLEX, "str": TEXT, "bytes": TEXT, "None": NONE,
+    "list": Sequence("list"), "tuple": Sequence("tuple"), "set": Sequence("set"), "dict": Mapping(),
+    "List": Sequence("list"), "Tuple": Sequence("tuple"), "Dict": Mapping(), "ndarray": ARRAY, "Path": TEXT,
+    "Number": FLOAT,
+}  # fmt: skip
+SEQUENCES = {
+    "list": "list", "List": "list", "Sequence": "list", "Iterable": "list", "Collection": "list",
+    "Iterator": "list", "Generator": "list", "set": "set", "Set": "set", "frozenset": "set", "deque": "list",
+    "Deque": "list", "MutableSequence": "list",
+}  # fmt: skip
 MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "DefaultDict"}
 WRAPPERS = {"Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "Type", "InitVar", "Awaitable", "Coroutine"}
 PLACE_WORDS = {
@@ -66,13 +75,6 @@ PLACE_WORDS = {
     "pinned": (CPU, "pinned"),
 }
 HINT_ALIASES = {"CudaTensor": "cuda", "CpuTensor": "cpu", "PinnedTensor": "pinned"}
-
-
-def tail(node: ast.expr) -> str:
-    """Return the last name of an annotation's head: Tensor for torch.Tensor."""
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def from_annotation(node: ast.expr | None, frame: Frame, what: str, place: int = ASSUMED) -> Value:
@@ -120,20 +122,18 @@ def tensor_like(value: Value) -> bool:
 def tensor(
     frame: Frame, node: ast.expr, what: str, place: int, dtype: str | None = None, memory: str | None = None
 ) -> Tensor:
-    why = (Reason(f"{what} is annotated `{ast.unparse(node)}`", frame.module.filename, getattr(node, "lineno", 0)),)
+    why = frame.reason(f"{what} is annotated `{ast.unparse(node)}`", node)
     return Tensor(place, dtype, None, why, CERTAIN if place != ASSUMED else LIKELY, memory)
 
 
 def from_name(node: ast.expr, frame: Frame, what: str, place: int) -> Value:
-    word = tail(node)
+    word = last_name(node)
     if word in HINT_ALIASES:
         where, memory = PLACE_WORDS[HINT_ALIASES[word]]
         return tensor(frame, node, what, where, None, memory)
     plain = PLAIN.get(word)
     if plain is not None:
         return plain
-    from syncfinder.infer.dispatch import evaluate
-
     value = evaluate(node, frame)
     if type(value) is Class:
         return Instance(value)
@@ -163,7 +163,7 @@ def from_api(name: str, node: ast.expr, frame: Frame, what: str, place: int) -> 
 
 
 def from_subscript(node: ast.Subscript, frame: Frame, what: str, place: int) -> Value:
-    head = tail(node.value)
+    head = last_name(node.value)
     arguments = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     inner = arguments[0] if arguments else None
 

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from syncfinder.infer import policy
 from syncfinder.infer.annotations import from_annotation
+from syncfinder.infer.classes import find_method, is_dataset
+from syncfinder.infer.definitions import bind_definitions
+from syncfinder.infer.dispatch import evaluate, run_block
 from syncfinder.infer.frame import Effect, Frame
 from syncfinder.infer.hinting import apply_hint
 from syncfinder.infer.project import MAX_DEPTH, MAX_SHAPES
@@ -39,7 +42,7 @@ from syncfinder.infer.values import (
     join_all,
     members,
     tensors,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +63,11 @@ class Arguments:
         yield from zip(self.values, self.nodes, strict=True)
         for name, value in self.keywords.items():
             yield value, self.keyword_nodes.get(name)
+
+    @property
+    def first(self) -> Value:
+        """The first positional argument; Unknown when there is none."""
+        return self.values[0] if self.values else UNKNOWN
 
     def get(self, position: int, name: str) -> Value | None:
         """Return the argument at a position or by keyword; None when not given."""
@@ -114,7 +122,7 @@ class Facts:
         ]
         owner = function.owner
         self.host = policy.is_host_code(function.name, owner.name if owner is not None else None) or (
-            owner is not None and in_dataset(owner)
+            owner is not None and is_dataset(owner)
         )
         self.setup = policy.is_setup(function.name)
         self.base: dict[str, Value] | None = None
@@ -217,12 +225,6 @@ def function_frame(function: Function) -> Frame:
     if facts.setup:
         frame.context = "setup"
     return frame
-
-
-def in_dataset(cls: Class) -> bool:
-    from syncfinder.infer.classes import is_dataset
-
-    return is_dataset(cls)
 
 
 def analyze(function: Function) -> Value:
@@ -331,9 +333,6 @@ def holds_tensor(value: Value) -> bool:
 
 def run(function: Function, values: dict[str, Value], generic: bool) -> Summary:
     """Evaluate a function's body with its parameters bound."""
-    from syncfinder.infer.dispatch import evaluate, run_block
-    from syncfinder.infer.statements import bind_definitions
-
     frame = function_frame(function)
     frame.partial = not generic
     frame.env.update(values)
@@ -369,8 +368,6 @@ def result(function: Function, frame: Frame, falls: bool) -> Value:
 
 def instantiate(cls: Class, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     """Return an instance of a project class; its constructor is evaluated for itself, with the other methods."""
-    from syncfinder.infer.classes import find_method
-
     method = find_method(cls, "__init__") or find_method(cls, "__post_init__")
     if method is not None and frame.function is not None:
         frame.project.callers.setdefault(method, set()).add(frame.function)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from syncfinder.infer import policy
 from syncfinder.infer.annotations import from_annotation, tensor_like
+from syncfinder.infer.dispatch import evaluate
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.hinting import apply_hint
 from syncfinder.infer.values import (
     BOOL,
     NONE,
@@ -24,10 +26,12 @@ from syncfinder.infer.values import (
     join,
     join_all,
     tensors,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from syncfinder.infer.project import Module
 
 MAX_BASES = 24
 PROPERTIES = {"property", "cached_property", "functools.cached_property", "abstractproperty", "abc.abstractproperty"}
@@ -67,8 +71,6 @@ def collect(body: list[ast.stmt], out: dict[str, list[ast.stmt]]) -> None:
 def bases_of(cls: Class) -> tuple[Value, ...]:
     """Return the values of a class's bases."""
     if cls.bases is None:
-        from syncfinder.infer.dispatch import evaluate
-
         cls.bases = ()  # a class that names itself among its bases must not loop
         frame = class_frame(cls)
         frame.muted = 1
@@ -186,7 +188,7 @@ def stored(cls: Class, name: str) -> Value | None:
     if methods is None:
         return None
     if name not in cls.running:
-        from syncfinder.infer.calls import analyze
+        from syncfinder.infer.calls import analyze  # calls looks up methods here
 
         cls.running.add(name)
         for method in methods:
@@ -249,17 +251,17 @@ def attribute_by_name(receiver: Instance, name: str, frame: Frame, node: ast.exp
     return UNKNOWN
 
 
-MODULE_METHODS = {"to", "cuda", "cpu", "parameters", "named_parameters", "buffers", "named_buffers", "register_buffer", "register_parameter",
-                  "eval", "train", "half", "float", "bfloat16", "children", "modules", "named_modules", "state_dict", "load_state_dict",
-                  "requires_grad_", "apply", "zero_grad", "get_submodule"}  # fmt: skip
+MODULE_METHODS = {
+    "to", "cuda", "cpu", "parameters", "named_parameters", "buffers", "named_buffers", "register_buffer",
+    "register_parameter", "eval", "train", "half", "float", "bfloat16", "children", "modules", "named_modules",
+    "state_dict", "load_state_dict", "requires_grad_", "apply", "zero_grad", "get_submodule",
+}  # fmt: skip
 
 
 def class_member(
     cls: Class, statements: list[ast.stmt], receiver: Value, name: str, frame: Frame, node: ast.expr
 ) -> Value | None:
     """Return what a class body binds a name to, as seen from a receiver."""
-    from syncfinder.infer.dispatch import evaluate
-
     for statement in reversed(statements):
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             if is_setter(statement):
@@ -269,7 +271,7 @@ def class_member(
             if name in cls.attributes and name not in stores_of(cls):
                 return cls.attributes[name]
             value = from_annotation(statement.annotation, class_frame(cls), f"`{name}`")
-            value = hinted(cls, statement, name, value)
+            value = apply_hint(cls.module, statement, name, value)
             host = policy.by_name(name, frame, statement)
             if host is not None and tensors(value) and tensors(host):
                 value = join_all([tensors(host)[0].but(dtype=t.dtype, ndim=t.ndim) for t in tensors(value)])
@@ -287,16 +289,10 @@ def class_member(
     return None
 
 
-def hinted(cls: Class, statement: ast.stmt, name: str, value: Value) -> Value:
-    from syncfinder.infer.hinting import apply_hint
-
-    return apply_hint(cls.module, statement, name, value)
-
-
 def bind_method(function: Function, receiver: Value, frame: Frame, node: ast.expr) -> Value:
     """Return a method as an attribute access gives it: bound, plain, or a property's result."""
     if function.kind == "property":
-        from syncfinder.infer.calls import Arguments, call_function
+        from syncfinder.infer.calls import Arguments, call_function  # calls looks up methods here
 
         return call_function(function, Arguments([receiver], [None]), node, frame)
     if function.kind == "static":
@@ -329,10 +325,9 @@ def super_attribute(value: Super, name: str, frame: Frame, node: ast.expr) -> Va
     return UNKNOWN
 
 
-def class_value(node: ast.ClassDef, module: object, qualname: str, closure: Frame | None) -> Class:
+def class_value(node: ast.ClassDef, module: Module, qualname: str, closure: Frame | None) -> Class:
     """Return the class value of a definition, made once."""
-    classes = module.classes  # type: ignore[attr-defined]
-    have = classes.get(id(node))
+    have = module.classes.get(id(node))
     if have is None:
-        have = classes[id(node)] = Class(node, module, qualname, closure)  # type: ignore[arg-type]
-    return have  # type: ignore[no-any-return]
+        have = module.classes[id(node)] = Class(node, module, qualname, closure)
+    return have

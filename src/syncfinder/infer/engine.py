@@ -6,11 +6,10 @@ import ast
 from collections.abc import Iterable
 
 # The handlers register themselves in the dispatch tables on import.
-from syncfinder.infer import expressions, statements, subscripts  # noqa: F401
+from syncfinder.infer import expressions, invoke, loops, matching, statements, subscripts  # noqa: F401
 from syncfinder.infer.calls import analyze
-from syncfinder.infer.classes import method_of
+from syncfinder.infer.classes import class_frame, class_value, method_of
 from syncfinder.infer.dispatch import run_block
-from syncfinder.infer.frame import Frame
 from syncfinder.infer.project import Module, Project
 from syncfinder.infer.values import Class, Function
 from syncfinder.sites.site import Site
@@ -54,18 +53,12 @@ def definitions(module: Module) -> Iterable[Function]:
 
 def class_definitions(cls: Class) -> Iterable[Function]:
     """Yield a class's methods after evaluating its body's other statements, which run at import time."""
-    frame = Frame(cls.module.project, cls.module, None, cls, cls.closure)
-    frame.qualname = cls.qualname
-    frame.context = "setup"
-    run_block(
-        [s for s in cls.node.body if not isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))], frame
-    )
+    plain = [s for s in cls.node.body if not isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+    run_block(plain, class_frame(cls))
     for statement in cls.node.body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield method_of(cls, statement)
         elif isinstance(statement, ast.ClassDef):
-            from syncfinder.infer.classes import class_value
-
             yield from class_definitions(
                 class_value(statement, cls.module, f"{cls.qualname}.{statement.name}", cls.closure)
             )

@@ -6,14 +6,17 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from syncfinder.infer.values import CERTAIN, CPU, CUDA, GPU, LIKELY, Class, Function, Tensor, Value
-from syncfinder.sites.site import Confidence, Hop, Level, Reason, Site, Span
+from syncfinder.infer.values import CERTAIN, CPU, CUDA, GPU, LIKELY, Class, Function, Tensor, Value, join
+from syncfinder.sites.site import Confidence, Hop, Level, Reason, Site
 
 if TYPE_CHECKING:
     from syncfinder.infer.project import Module, Project
 
 Env = dict[str, Value]
 CONFIDENCE: tuple[Confidence, ...] = ("certain", "likely", "possible")
+# How many waits inside unchecked code a function passes on to its callers, and through how many calls.
+MAX_EFFECTS = 8
+MAX_HOPS = 6
 LEVELS: dict[str | None, Level] = {"setup": "info", "error-path": "info", "debug": "info", "boundary": "info"}
 
 
@@ -81,6 +84,11 @@ class Frame:
             parent = parent.parent
         return self.module.lookup(name)
 
+    @property
+    def speaks_of_arrays(self) -> bool:
+        """Whether the function that is evaluated uses NumPy or pandas."""
+        return self.function is not None and self.function.scan.arrays
+
     def reason(self, text: str, node: ast.AST) -> tuple[Reason, ...]:
         """Return a one-step provenance that stands at a node of this module."""
         return (Reason(text, self.module.filename, getattr(node, "lineno", 0)),)
@@ -100,7 +108,12 @@ class Frame:
         site = self.site(kind, node, operation, operand, sure, facts)
         if self.module.checked:
             self.module.add_site(site, self.function)
-        elif self.module.library and len(self.effects) < 8 and site.level != "info" and site.confidence != "possible":
+        elif (
+            self.module.library
+            and len(self.effects) < MAX_EFFECTS
+            and site.level != "info"
+            and site.confidence != "possible"
+        ):
             self.effects.append(Effect(site, (Hop(self.qualname or "<module>", self.module.filename, site.span.line),)))
 
     def site(
@@ -144,7 +157,7 @@ class Frame:
         if not self.module.checked:
             here = Hop(self.qualname or "<module>", self.module.filename, getattr(node, "lineno", 0))
             for effect in effects:
-                if len(self.effects) < 8 and len(effect.hops) < 6:
+                if len(self.effects) < MAX_EFFECTS and len(effect.hops) < MAX_HOPS:
                     self.effects.append(Effect(effect.site, (here, *effect.hops)))
             return
         for effect in effects:
@@ -163,4 +176,27 @@ def place_word(place: int) -> str:
     return "assumed" if place & GPU and not place & CPU else "mixed"
 
 
-__all__ = ["Effect", "Env", "Frame", "Loop", "Span", "place_word"]
+def join_env(a: Env, b: Env) -> Env:
+    """Join two environments; an attribute path bound on one side only is dropped, a name is kept."""
+    if a is b:
+        return a
+    out: Env = {}
+    for name, value in a.items():
+        other = b.get(name)
+        if other is None:
+            if "." not in name:
+                out[name] = value
+        else:
+            out[name] = value if value is other else join(value, other)
+    for name, value in b.items():
+        if name not in a and "." not in name:
+            out[name] = value
+    return out
+
+
+def join_envs(envs: list[Env]) -> Env | None:
+    """Join any number of environments; none gives None."""
+    result: Env | None = None
+    for env in envs:
+        result = env if result is None else join_env(result, env)
+    return result

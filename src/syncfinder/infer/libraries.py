@@ -8,16 +8,49 @@ from typing import Any
 
 from syncfinder.infer import overlay, policy
 from syncfinder.infer.annotations import TENSOR_CLASSES
+from syncfinder.infer.attributes import LIMITS, attribute_of
 from syncfinder.infer.calls import Arguments
-from syncfinder.infer.expressions import LIMITS, attribute_of, call_value, formattable, iterated
 from syncfinder.infer.frame import Frame
-from syncfinder.infer.reading import read, read_any
+from syncfinder.infer.invoke import call_value
+from syncfinder.infer.operators import iterated
+from syncfinder.infer.reading import formattable, read, read_any
 from syncfinder.infer.torchcalls import BoundCall, apply_effects, call_row, device_of, operands_of
 from syncfinder.infer.values import (
-    ARRAY, ARRAY_SCALAR, ASSUMED, BOOL, CERTAIN, COMPLEX, CPU, CUDA, FLOAT, GPU, INT, LIKELY, NONE, NUMBERS, TEXT, UNKNOWN,
-    Api, Array, Const, Device, Flag, Instance, Library, Mapping, Number, Partial, Sequence, Tensor, Value, is_number, join,
-    join_all, number_kind, tensor_in,
-)  # fmt: skip
+    ARRAY,
+    ARRAY_SCALAR,
+    ASSUMED,
+    BOOL,
+    CERTAIN,
+    COMPLEX,
+    CPU,
+    CUDA,
+    FLOAT,
+    GPU,
+    INT,
+    LIKELY,
+    NONE,
+    NUMBERS,
+    TEXT,
+    UNKNOWN,
+    Api,
+    Array,
+    Const,
+    Device,
+    Flag,
+    Instance,
+    Library,
+    Mapping,
+    Number,
+    Partial,
+    Sequence,
+    Tensor,
+    Value,
+    is_number,
+    join,
+    join_all,
+    number_kind,
+    tensor_in,
+)
 
 
 def call_api(callee: Api, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
@@ -48,9 +81,10 @@ def call_api(callee: Api, arguments: Arguments, node: ast.expr, frame: Frame) ->
 
 # What a running inference program answers: there is a GPU, and nothing is being traced or captured.
 FLAGS = {
-    "torch.cuda.is_available": True, "torch.accelerator.is_available": True, "torch.compiler.is_compiling": False, "torch.jit.is_tracing": False,
-    "torch.jit.is_scripting": False, "torch._dynamo.is_compiling": False, "torch.compiler.is_dynamo_compiling": False,
-    "torch.cuda.is_current_stream_capturing": False, "torch.onnx.is_in_onnx_export": False, "torch.compiler.is_exporting": False,
+    "torch.cuda.is_available": True, "torch.accelerator.is_available": True, "torch.compiler.is_compiling": False,
+    "torch.jit.is_tracing": False, "torch.jit.is_scripting": False, "torch._dynamo.is_compiling": False,
+    "torch.compiler.is_dynamo_compiling": False, "torch.cuda.is_current_stream_capturing": False,
+    "torch.onnx.is_in_onnx_export": False, "torch.compiler.is_exporting": False,
     "torch.fx._symbolic_trace.is_fx_tracing": False, "torch._C._is_torch_function_mode_enabled": False,
 }  # fmt: skip
 
@@ -96,8 +130,8 @@ def module_dict(arguments: Arguments) -> Value:
 
 
 CONTAINERS: dict[str, Callable[[Arguments], Value]] = {
-    "torch.nn.ModuleList": module_list, "torch.nn.ParameterList": module_list, "torch.nn.ModuleDict": module_dict, "torch.nn.ParameterDict": module_dict,
-    "torch.Size": lambda a: NUMBERS,
+    "torch.nn.ModuleList": module_list, "torch.nn.ParameterList": module_list, "torch.nn.ModuleDict": module_dict,
+    "torch.nn.ParameterDict": module_dict, "torch.Size": lambda a: NUMBERS,
 }  # fmt: skip
 
 
@@ -115,11 +149,11 @@ def library_method(
         return UNKNOWN
     row = cls.forward if name in ("forward", "__call__") else cls.method(name)
     if row is not None:
-        given = arguments
         owned = base.init.get("")
-        value = (
-            call_row(row, given, node, frame, base.init) if sure == CERTAIN else unsure(row, given, node, frame, sure)
-        )
+        if sure == CERTAIN:
+            value = call_row(row, arguments, node, frame, base.init)
+        else:
+            value = unsure(row, arguments, node, frame, sure)
         if isinstance(value, Tensor) and not operands_of(arguments) and isinstance(owned, Tensor):
             return value.but(place=owned.place, why=owned.why)
         return value
@@ -205,12 +239,6 @@ def other_library(name: str, arguments: Arguments, node: ast.expr, frame: Frame)
         return collection(rest, arguments)
     if head == "itertools":
         return itertools_call(rest, arguments)
-    if name.startswith("torch."):
-        return unknown_torch(name, arguments, node, frame)
-    return UNKNOWN
-
-
-def unknown_torch(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     return Tensor(ASSUMED, TENSOR_CLASSES[name]) if name in TENSOR_CLASSES else UNKNOWN
 
 
@@ -280,10 +308,6 @@ def convert(kind: str, result: Value) -> Callable[[Arguments, ast.expr, Frame], 
     return handler
 
 
-def length(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    return INT
-
-
 def range_call(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     for value, where in arguments.every():
         read_any(value, "index", "range", where or node, frame)
@@ -316,14 +340,14 @@ def extreme(name: str) -> Callable[[Arguments, ast.expr, Frame], Value]:
 
 
 def keyed(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    element = iterated(arguments.values[0]) if arguments.values else UNKNOWN
+    element = iterated(arguments.first)
     value = call_value(arguments.keywords["key"], Arguments([element], [None]), node, frame)
     read_any(value, "builtin", name, node, frame)
     return element
 
 
 def sorted_call(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    source = arguments.values[0] if arguments.values else UNKNOWN
+    source = arguments.first
     element = iterated(source)
     if "key" in arguments.keywords:
         keyed("sorted", arguments, node, frame)
@@ -348,7 +372,7 @@ def tested(name: str) -> Callable[[Arguments, ast.expr, Frame], Value]:
 
 
 def sum_call(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    element = iterated(arguments.values[0]) if arguments.values else UNKNOWN
+    element = iterated(arguments.first)
     start = arguments.get(1, "start")
     if isinstance(start, Tensor) and not isinstance(element, Tensor):
         return start
@@ -377,7 +401,7 @@ def dict_call(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
 
 
 def enumerate_call(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    element = iterated(arguments.values[0]) if arguments.values else UNKNOWN
+    element = iterated(arguments.first)
     return Sequence("list", element=Sequence("tuple", (INT, element)))
 
 
@@ -410,7 +434,7 @@ def same_elements(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
 
 
 def next_call(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    element = iterated(arguments.values[0]) if arguments.values else UNKNOWN
+    element = iterated(arguments.first)
     return join(element, arguments.values[1]) if len(arguments.values) > 1 else element
 
 
@@ -442,12 +466,12 @@ def getattr_call(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
 
 
 def type_call(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    value = arguments.values[0] if arguments.values else UNKNOWN
+    value = arguments.first
     return value.cls if isinstance(value, Instance) else UNKNOWN
 
 
 def absolute(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    value = arguments.values[0] if arguments.values else UNKNOWN
+    value = arguments.first
     return Number(number_kind(value)) if is_number(value) else value
 
 
@@ -457,13 +481,13 @@ def divided(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
 
 
 def rounded(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    value = arguments.values[0] if arguments.values else UNKNOWN
+    value = arguments.first
     return value if isinstance(value, Tensor) else INT if len(arguments.values) < 2 else FLOAT
 
 
 def reveal(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     """reveal(x): note the value for the device tests; of several evaluations the last one counts."""
-    value = arguments.values[0] if arguments.values else UNKNOWN
+    value = arguments.first
     frame.module.revealed[node.lineno] = value
     return value
 
@@ -473,13 +497,16 @@ def constant(value: Value) -> Callable[[Arguments, ast.expr, Frame], Value]:
 
 
 BUILTINS: dict[str, Callable[[Arguments, ast.expr, Frame], Value]] = {
-    "reveal": reveal,
-    "int": convert("int", INT), "float": convert("float", FLOAT), "complex": convert("complex", COMPLEX), "bool": convert("bool", BOOL),
-    "len": length, "range": range_call, "max": extreme("max"), "min": extreme("min"), "sorted": sorted_call, "any": tested("any"), "all": tested("all"),
-    "sum": sum_call, "list": sequence_of("list"), "tuple": sequence_of("tuple"), "set": sequence_of("set"), "frozenset": sequence_of("set"),
-    "dict": dict_call, "enumerate": enumerate_call, "zip": zip_call, "map": map_call, "filter": filter_call, "reversed": same_elements,
-    "iter": same_elements, "next": next_call, "str": texted("str"), "repr": texted("repr"), "format": texted("format"), "print": texted("print"),
-    "getattr": getattr_call, "type": type_call, "abs": absolute, "round": rounded, "isinstance": constant(BOOL), "issubclass": constant(BOOL),
-    "hasattr": constant(BOOL), "callable": constant(BOOL), "id": constant(INT), "hash": constant(INT), "ord": constant(INT), "setattr": constant(NONE),
-    "divmod": divided, "pow": absolute, "vars": constant(Mapping()), "input": constant(TEXT), "hex": constant(TEXT),
+    "reveal": reveal, "int": convert("int", INT), "float": convert("float", FLOAT),
+    "complex": convert("complex", COMPLEX), "bool": convert("bool", BOOL), "len": constant(INT),
+    "range": range_call, "max": extreme("max"), "min": extreme("min"), "sorted": sorted_call, "any": tested("any"),
+    "all": tested("all"), "sum": sum_call, "list": sequence_of("list"), "tuple": sequence_of("tuple"),
+    "set": sequence_of("set"), "frozenset": sequence_of("set"), "dict": dict_call, "enumerate": enumerate_call,
+    "zip": zip_call, "map": map_call, "filter": filter_call, "reversed": same_elements, "iter": same_elements,
+    "next": next_call, "str": texted("str"), "repr": texted("repr"), "format": texted("format"),
+    "print": texted("print"), "getattr": getattr_call, "type": type_call, "abs": absolute, "round": rounded,
+    "isinstance": constant(BOOL), "issubclass": constant(BOOL), "hasattr": constant(BOOL),
+    "callable": constant(BOOL), "id": constant(INT), "hash": constant(INT), "ord": constant(INT),
+    "setattr": constant(NONE), "divmod": divided, "pow": absolute, "vars": constant(Mapping()),
+    "input": constant(TEXT), "hex": constant(TEXT),
 }  # fmt: skip

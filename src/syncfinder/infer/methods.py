@@ -7,10 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 from syncfinder.infer import classes, overlay, policy
+from syncfinder.infer.attributes import attribute_of
+from syncfinder.infer.binding import rebind
 from syncfinder.infer.calls import Arguments, call_bound
-from syncfinder.infer.expressions import attribute_of, call_value, formattable, iterated
 from syncfinder.infer.frame import Frame
-from syncfinder.infer.reading import read
+from syncfinder.infer.invoke import call_value
+from syncfinder.infer.libraries import library_method
+from syncfinder.infer.names import last_name
+from syncfinder.infer.operators import iterated
+from syncfinder.infer.reading import formattable, read
 from syncfinder.infer.torchcalls import call_row, device_of
 from syncfinder.infer.values import (
     ARRAY,
@@ -28,6 +33,7 @@ from syncfinder.infer.values import (
     Instance,
     Library,
     Mapping,
+    Method,
     Sequence,
     Super,
     Tensor,
@@ -37,7 +43,7 @@ from syncfinder.infer.values import (
     join_all,
     tensor_in,
     tensors,
-)  # fmt: skip
+)
 
 # Receivers' names that log: a tensor given to them is formatted.
 LOGGERS = {"log", "logger", "logging", "_logger", "_log", "LOG", "LOGGER"}
@@ -82,27 +88,21 @@ def evidence(name: str, node: ast.Call, frame: Frame) -> Tensor:
     return Tensor(CPU if frame.host else ASSUMED, why=why, sure=LIKELY)
 
 
-def speaks_of_arrays(frame: Frame) -> bool:
-    return frame.function is not None and frame.function.scan.arrays
-
-
 def unknown_method(base: UnknownValue, name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
     """A method of something unknown: a tensor if only tensors have it, or one that tells a library class."""
     model = frame.project.model
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else node
-    if name in LOG_METHODS and named(receiver) in LOGGERS:
+    if name in LOG_METHODS and last_name(receiver) in LOGGERS:
         return logged(name, arguments, frame)
     guess = policy.by_name(name, frame, node)
     if guess is not None:
         return guess
     if model.tensor_only(name) or is_host_copy(name, arguments, receiver, frame):
         return tensor_method(marked(evidence(name, node, frame), base), name, arguments, node, frame)
-    if name in READING and not speaks_of_arrays(frame) and not frame.host:
+    if name in READING and not frame.speaks_of_arrays and not frame.host:
         return tensor_method(marked(evidence(name, node, frame), base), name, arguments, node, frame)
     distinctive = model.distinctive.get(name)
     if distinctive is not None:
-        from syncfinder.infer.libraries import library_method
-
         return library_method(Library(distinctive), name, arguments, node, frame, LIKELY)
     return UNKNOWN_RESULTS.get(name, UNKNOWN)
 
@@ -120,10 +120,6 @@ UNKNOWN_RESULTS: dict[str, Value] = {
 
 def marked(tensor: Tensor, base: UnknownValue) -> Tensor:
     return tensor.but(dtype="bool") if base.compared else tensor
-
-
-def named(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def is_host_copy(name: str, arguments: Arguments, receiver: ast.expr, frame: Frame) -> bool:
@@ -179,29 +175,12 @@ def grown(base: Sequence, arguments: Arguments, node: ast.Call, frame: Frame, sp
         items = (value, *base.items) if front else (*base.items, value)
         rebind(receiver, Sequence(base.kind, items), frame)
     else:
-        rebind(
-            receiver,
-            Sequence(
-                base.kind, element=join_all([base.each(), value]) if base.items or base.element is not None else value
-            ),
-            frame,
-        )
+        rebind(receiver, base.grown(value), frame)
     return NONE
 
 
 def extended(base: Sequence, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
-    added = arguments.values[0] if arguments.values else UNKNOWN
-    for part in added.items or () if isinstance(added, Sequence) else ():
-        if isinstance(part, Tensor) and isinstance(node.func, ast.Attribute):
-            break
     return grown(base, arguments, node, frame, spread=True)
-
-
-def rebind(receiver: ast.expr | None, value: Value, frame: Frame) -> None:
-    from syncfinder.infer.subscripts import rebind as rebind_target
-
-    if receiver is not None:
-        rebind_target(receiver, value, frame)
 
 
 def index_of(base: Sequence, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
@@ -227,9 +206,10 @@ def popped(base: Sequence, arguments: Arguments, node: ast.Call, frame: Frame) -
 
 
 SEQUENCE_METHODS: dict[str, Callable[[Sequence, Arguments, ast.Call, Frame], Value]] = {
-    "append": grown, "add": grown, "insert": grown, "appendleft": grown, "extend": extended, "update": extended, "index": index_of, "count": index_of,
-    "remove": index_of, "sort": sorted_in_place, "pop": popped, "popleft": popped, "copy": lambda b, a, n, f: b, "numel": lambda b, a, n, f: INT,
-    "union": lambda b, a, n, f: b, "tolist": lambda b, a, n, f: b, "split": lambda b, a, n, f: Sequence("list", element=TEXT),
+    "append": grown, "add": grown, "insert": grown, "appendleft": grown, "extend": extended, "update": extended,
+    "index": index_of, "count": index_of, "remove": index_of, "sort": sorted_in_place, "pop": popped,
+    "popleft": popped, "copy": lambda b, a, n, f: b, "numel": lambda b, a, n, f: INT, "union": lambda b, a, n, f: b,
+    "tolist": lambda b, a, n, f: b, "split": lambda b, a, n, f: Sequence("list", element=TEXT),
 }  # fmt: skip
 
 
@@ -261,7 +241,7 @@ def mapping_method(base: Mapping, name: str, arguments: Arguments, node: ast.Cal
 
 
 def mapping_get(base: Mapping, arguments: Arguments) -> Value:
-    key = arguments.values[0] if arguments.values else UNKNOWN
+    key = arguments.first
     default = arguments.values[1] if len(arguments.values) > 1 else NONE
     if isinstance(key, Const) and base.items is not None and key.value in base.items:
         return base.items[key.value]
@@ -314,8 +294,6 @@ def instance_method(base: Instance, name: str, arguments: Arguments, node: ast.C
 
 
 def is_own_method(callee: Value, base: Value) -> bool:
-    from syncfinder.infer.values import Method
-
     return isinstance(callee, Method) and callee.receiver is base
 
 
@@ -340,9 +318,7 @@ def module_method(base: Instance, name: str, arguments: Arguments, node: ast.Cal
 
 def unknown_instance(name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
     distinctive = frame.project.model.distinctive.get(name)
-    if distinctive is not None and name not in ("synchronize",):
-        from syncfinder.infer.libraries import library_method
-
+    if distinctive is not None and name != "synchronize":
         return library_method(Library(distinctive), name, arguments, node, frame, LIKELY)
     return UNKNOWN
 
@@ -377,6 +353,6 @@ def super_method(base: Super, name: str, arguments: Arguments, node: ast.Call, f
 
 
 METHODS: dict[type, Any] = {
-    Tensor: tensor_method, UnknownValue: unknown_method, Sequence: sequence_method, Mapping: mapping_method, Text: text_method,
-    Const: const_method, Array: array_method, Instance: instance_method, Super: super_method,
+    Tensor: tensor_method, UnknownValue: unknown_method, Sequence: sequence_method, Mapping: mapping_method,
+    Text: text_method, Const: const_method, Array: array_method, Instance: instance_method, Super: super_method,
 }  # fmt: skip

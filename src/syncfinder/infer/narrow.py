@@ -7,8 +7,8 @@ from typing import Any
 
 from syncfinder.infer.annotations import TENSOR_CLASSES
 from syncfinder.infer.dispatch import evaluate
-from syncfinder.infer.expressions import path_of
 from syncfinder.infer.frame import Env, Frame
+from syncfinder.infer.names import path_of
 from syncfinder.infer.reading import read
 from syncfinder.infer.values import (
     ASSUMED,
@@ -19,6 +19,7 @@ from syncfinder.infer.values import (
     GPU,
     INT,
     LIKELY,
+    META,
     NONE,
     TEXT,
     UNKNOWN,
@@ -40,15 +41,17 @@ from syncfinder.infer.values import (
     join_all,
     members,
     tensors,
-)  # fmt: skip
+)
 
 HOST_CLASSES: dict[str, Value] = {
-    "builtins.int": INT, "builtins.float": FLOAT, "builtins.bool": BOOL, "builtins.str": TEXT, "builtins.list": Sequence("list"),
-    "builtins.tuple": Sequence("tuple"), "builtins.dict": Mapping(), "builtins.set": Sequence("set"),
+    "builtins.int": INT, "builtins.float": FLOAT, "builtins.bool": BOOL, "builtins.str": TEXT,
+    "builtins.list": Sequence("list"), "builtins.tuple": Sequence("tuple"), "builtins.dict": Mapping(),
+    "builtins.set": Sequence("set"),
 }  # fmt: skip
 HOST_TYPES: dict[str, tuple[type, ...]] = {
-    "builtins.int": (Number, Const), "builtins.float": (Number, Const), "builtins.bool": (Number, Const, Flag), "builtins.str": (Text, Const),
-    "builtins.list": (Sequence,), "builtins.tuple": (Sequence,), "builtins.dict": (Mapping,), "builtins.set": (Sequence,),
+    "builtins.int": (Number, Const), "builtins.float": (Number, Const), "builtins.bool": (Number, Const, Flag),
+    "builtins.str": (Text, Const), "builtins.list": (Sequence,), "builtins.tuple": (Sequence,),
+    "builtins.dict": (Mapping,), "builtins.set": (Sequence,),
 }  # fmt: skip
 
 
@@ -68,8 +71,6 @@ def test_value(value: Value, node: ast.expr, frame: Frame, operation: str) -> No
         return
     if isinstance(operand, ast.NamedExpr):
         operand = operand.value
-    if isinstance(node, ast.BoolOp):
-        value = value if len(tensors(value)) else UNKNOWN
     for tensor in tensors(value)[:1]:
         read(tensor, "truth", operation, operand, frame)
 
@@ -149,7 +150,7 @@ def narrow_compare(node: ast.Compare, truth: bool, env: Env, frame: Frame) -> bo
                 target,
                 env,
                 frame,
-                lambda m: m.key == NONE.key or isinstance(m, UnknownValue) or isinstance(m, Tensor),
+                lambda m: m.key == NONE.key or isinstance(m, (UnknownValue, Tensor)),
                 NONE,
             ) and set_none(target, env, frame)
         return refine(target, env, frame, lambda m: m.key != NONE.key)
@@ -209,7 +210,7 @@ def narrow_device_value(node: ast.expr, place: int, env: Env, frame: Frame) -> b
         return True
     value = known(path, node, env, frame)
     if isinstance(value, Device):
-        if not value.place & (place | (ASSUMED if place == CUDA else 0) | (ASSUMED if place == CPU else 0)):
+        if not value.place & (place | ASSUMED):
             return False
         bind_path(env, path, Device(place, value.why))
     return True
@@ -233,7 +234,7 @@ def place_of_word(word: str) -> int:
     if head == "cpu":
         return CPU
     if head == "meta":
-        return 4
+        return META
     return CUDA if head in ("cuda", "npu", "xpu", "hpu", "hip", "musa", "privateuseone") else ASSUMED
 
 
@@ -321,7 +322,7 @@ def narrow_instance(
             (tensor and isinstance(m, Tensor))
             or isinstance(m, hosts)
             or (arrays and isinstance(m, Array))
-            or (bool(own) and isinstance(m, Instance))
+            or (len(own) > 0 and isinstance(m, Instance))
         )
 
     if not truth:
@@ -349,7 +350,7 @@ def narrow_instance(
     left = [m for m in members(value) if matches(m)]
     if left:
         bind_path(env, path, join_all(left))
-    elif tensor or made:
+    elif made:
         if isinstance(value, Tensor):
             return False
         bind_path(env, path, join_all(made))

@@ -9,10 +9,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from syncfinder.infer.annotations import TENSOR_CLASSES
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.names import last_name
 from syncfinder.infer.reading import read
-from syncfinder.infer.torchcalls import device_of, pinned
+from syncfinder.infer.torchcalls import device_of, truthy
 from syncfinder.infer.values import (
     ARRAY,
     ASSUMED,
@@ -25,6 +27,7 @@ from syncfinder.infer.values import (
     INT,
     LIKELY,
     UNKNOWN,
+    Api,
     Array,
     Const,
     Device,
@@ -33,29 +36,25 @@ from syncfinder.infer.values import (
     Tensor,
     UnknownValue,
     Value,
+    Why,
     is_number,
     number_kind,
     tensor_in,
-)  # fmt: skip
+)
 
-NUMBERS: dict[str | None, Value] = {"bool": BOOL, "int": INT, "float": FLOAT}
-
-
-def truthy(value: Value | None) -> bool:
-    """Return whether a flag argument is set, or may be (a variable)."""
-    return value is not None and not (isinstance(value, Const) and not value.value)
+BY_DTYPE: dict[str | None, Value] = {"bool": BOOL, "int": INT, "float": FLOAT}
 
 
 def item(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
     """Tensor.item: _local_scalar_dense, a D2H copy and a stream synchronisation."""
     read(tensor, "item", "Tensor.item", node, frame)
-    return NUMBERS.get(tensor.dtype, FLOAT)
+    return BY_DTYPE.get(tensor.dtype, FLOAT)
 
 
 def tolist(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
     """Tensor.tolist: one D2H copy of all elements."""
     read(tensor, "tolist", "Tensor.tolist", node, frame)
-    number = NUMBERS.get(tensor.dtype, FLOAT)
+    number = BY_DTYPE.get(tensor.dtype, FLOAT)
     if tensor.ndim == 0:
         return number
     value: Value = Sequence("list", element=number)
@@ -100,7 +99,7 @@ def to_device(
     return tensor.but(place=device.place, memory=None, why=device.why or tensor.why)
 
 
-def upload_why(tensor: Tensor, device: Device) -> tuple:  # type: ignore[type-arg]
+def upload_why(tensor: Tensor, device: Device) -> Why:
     return (*tensor.why[:1], *device.why[:1])
 
 
@@ -143,10 +142,8 @@ def target_of(arguments: Arguments, frame: Frame) -> tuple[Device | None, str | 
 
 
 def speaks_of_device(node: ast.expr) -> bool:
-    name = (
-        node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ast.unparse(node)
-    )
-    return "device" in name.lower() or "gpu" in name.lower() or "cuda" in name.lower() or name == "rank"
+    name = last_name(node) or ast.unparse(node)
+    return name == "rank" or any(word in name.lower() for word in ("device", "gpu", "cuda"))
 
 
 def move(tensor: Tensor, device: Device, node: ast.expr, frame: Frame, operation: str, non_blocking: bool) -> Value:
@@ -176,9 +173,6 @@ def type_as(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) 
 
 def type_method(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
     """Tensor.type(dtype | tensor type): the old tensor types (torch.FloatTensor) name a device too."""
-    from syncfinder.infer.annotations import TENSOR_CLASSES
-    from syncfinder.infer.values import Api
-
     value = arguments.get(0, "dtype")
     if isinstance(value, Dtype):
         return tensor.but(dtype=value.name)
@@ -260,7 +254,7 @@ def constructed(
         return from_tensor(own, device, name, node, frame).but(dtype=dtype or own.dtype)
     elements_read(data, name, node, frame)
     ndim = data_ndim(data)
-    memory = "pinned" if pinned(arguments.keywords.get("pin_memory")) else "pageable"
+    memory = "pinned" if truthy(arguments.keywords.get("pin_memory")) else "pageable"
     if device is None:
         why = frame.reason(f"{name} without device= makes it on the host", node)
         if frame.default_place & GPU:
@@ -285,7 +279,7 @@ def elements_read(data: Value, name: str, node: ast.expr, frame: Frame) -> None:
     """A sequence with CUDA scalars in it is read element by element."""
     depth = 0
     while isinstance(data, Sequence) and depth < 4:
-        parts = data.items if data.items is not None else (data.each(),)
+        parts = data.parts()
         for part in parts:
             found = tensor_in(part)
             if found is not None and found.waits:
@@ -335,8 +329,6 @@ def parameter(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> 
 
 def typed(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     """The old constructors: torch.FloatTensor(data) on the host, torch.cuda.FloatTensor(data) on the GPU."""
-    from syncfinder.infer.annotations import TENSOR_CLASSES
-
     on_gpu = name.startswith("torch.cuda.")
     dtype = TENSOR_CLASSES.get(name.replace("torch.cuda.", "torch."))
     data = arguments.values[0] if arguments.values else None
@@ -359,7 +351,8 @@ def device(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Val
     return found if found is not None else Device(ASSUMED, frame.reason("torch.device of something unknown", node))
 
 
-def storage_copy(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+def storage(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    """Tensor.untyped_storage: it can be copied to the host as the tensor can."""
     return tensor
 
 
@@ -367,12 +360,14 @@ Method = Callable[[Tensor, Arguments, ast.Call, Frame], Value]
 Call = Callable[[str, Arguments, ast.expr, Frame], Value]
 
 METHODS: dict[str, Method] = {
-    "item": item, "tolist": tolist, "to": to, "cpu": cpu, "cuda": cuda, "type_as": type_as, "type": type_method, "copy_": copy_, "fill_": fill_,
-    "numpy": numpy, "pin_memory": pin_memory, "new_tensor": new_tensor, "untyped_storage": storage_copy,
+    "item": item, "tolist": tolist, "to": to, "cpu": cpu, "cuda": cuda, "type_as": type_as, "type": type_method,
+    "copy_": copy_, "fill_": fill_, "numpy": numpy, "pin_memory": pin_memory, "new_tensor": new_tensor,
+    "untyped_storage": storage,
 }  # fmt: skip
 FUNCTIONS: dict[str, Call] = {
-    "torch.tensor": construct, "torch.as_tensor": construct, "torch.asarray": construct, "torch.from_numpy": from_numpy,
-    "torch.frombuffer": from_numpy, "torch.nn.Parameter": parameter, "torch.nn.Buffer": parameter, "torch.device": device,
+    "torch.tensor": construct, "torch.as_tensor": construct, "torch.asarray": construct,
+    "torch.from_numpy": from_numpy, "torch.frombuffer": from_numpy, "torch.nn.Parameter": parameter,
+    "torch.nn.Buffer": parameter, "torch.device": device,
 }  # fmt: skip
 for _prefix in ("torch.", "torch.cuda."):
     for _kind in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Bool", "Char", ""):

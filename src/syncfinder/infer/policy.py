@@ -6,10 +6,10 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from syncfinder.infer.names import last_name
 from syncfinder.infer.project import ImportName
 from syncfinder.infer.scan import Scan, Uses
 from syncfinder.infer.values import ARRAY, ASSUMED, CPU, LIKELY, Api, Device, Sequence, Tensor, UnknownValue, Value
-from syncfinder.sites.site import Reason
 
 if TYPE_CHECKING:
     from syncfinder.infer.frame import Frame
@@ -31,11 +31,18 @@ FLAG_PREFIXES = (
 )
 COUNT_WORDS = {"num", "max", "n"}
 MASK = re.compile(r"(^|_)(mask|masks|masked|is|has|valid|invalid|keep|finished|done|active|selected|bool)(_|$)|mask")
-MODULE_WORDS = {"model", "module", "net", "network", "pipe", "pipeline", "encoder", "decoder", "vae", "unet", "transformer", "layer",
-                "backbone", "generator", "discriminator", "vocoder", "processor", "batch", "encoding", "self", "optimizer", "lora",
-                "adapter", "controlnet", "component", "wrapper", "model_runner", "policy", "head", "block", "inputs"}  # fmt: skip
-SETUP_NAMES = {"__init__", "__new__", "__init_subclass__", "from_pretrained", "from_config", "post_init", "init_weights", "save_pretrained",
-               "reset_parameters", "__setstate__", "__getstate__", "__repr__", "__str__", "extra_repr", "state_dict", "main", "warmup"}  # fmt: skip
+INDEX_SUFFIXES = ("_idx", "_index", "_indices", "_ids", "_pos")
+MODULE_WORDS = {
+    "model", "module", "net", "network", "pipe", "pipeline", "encoder", "decoder", "vae", "unet", "transformer",
+    "layer", "backbone", "generator", "discriminator", "vocoder", "processor", "batch", "encoding", "self",
+    "optimizer", "lora", "adapter", "controlnet", "component", "wrapper", "model_runner", "policy", "head", "block",
+    "inputs",
+}  # fmt: skip
+SETUP_NAMES = {
+    "__init__", "__new__", "__init_subclass__", "from_pretrained", "from_config", "post_init", "init_weights",
+    "save_pretrained", "reset_parameters", "__setstate__", "__getstate__", "__repr__", "__str__", "extra_repr",
+    "state_dict", "main", "warmup",
+}  # fmt: skip
 SETUP_PREFIXES = (
     "load_",
     "_load",
@@ -57,7 +64,7 @@ HOST_CLASSES = re.compile(
 )
 BOUNDARIES = re.compile(r"(allow|permit|expect|ok).*sync|sync.*(allow|ok|permit)", re.IGNORECASE)
 DEBUG = re.compile(r"(^|_)(debug|DEBUG|verbose|isEnabledFor|trace_log|debugging)(_|$)")
-READS = {"item", "tolist", "any", "all", "max", "min", "sum", "mean", "nonzero", "argmax"}
+READS = {"item", "tolist", "any", "all", "max", "min", "sum", "mean", "argmax"}
 SHAPE_ATTRIBUTES = {"shape", "ndim", "is_cuda", "requires_grad", "is_cpu", "mT"}
 
 
@@ -93,19 +100,12 @@ def is_flag(name: str) -> bool:
 
 def mask_like(node: ast.expr) -> bool:
     """Return whether an index expression is named like a boolean mask."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Invert, ast.Not)):
-        return True
-    if isinstance(node, ast.Compare):
+    if isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Invert, ast.Not))):
         return True
     while True:
-        if isinstance(node, ast.Name):
-            return MASK.search(node.id) is not None and not node.id.endswith(
-                ("_idx", "_index", "_indices", "_ids", "_pos")
-            )
-        if isinstance(node, ast.Attribute):
-            return MASK.search(node.attr) is not None and not node.attr.endswith(
-                ("_idx", "_index", "_indices", "_ids", "_pos")
-            )
+        name = last_name(node)
+        if name:
+            return MASK.search(name) is not None and not name.endswith(INDEX_SUFFIXES)
         if isinstance(node, ast.Call):
             first = node.args[0] if node.args else None
             if isinstance(node.func, ast.Attribute) and not isinstance(node.func.value, ast.Name):
@@ -122,7 +122,7 @@ def mask_like(node: ast.expr) -> bool:
 
 def named_like_module(node: ast.expr) -> bool:
     """Return whether an expression's last name is one that modules, pipelines and batches go by."""
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    name = last_name(node)
     return not name or name.lower() in MODULE_WORDS or name.lower().rpartition("_")[2] in MODULE_WORDS
 
 
@@ -145,11 +145,7 @@ def evidence(name: str, scanned: Scan, frame: Frame, node: ast.AST) -> Tensor | 
     if found is None:
         return None
     place = CPU if frame.host else ASSUMED
-    return Tensor(
-        place,
-        why=(Reason(f"`{name}` is used as a tensor ({found})", frame.module.filename, getattr(node, "lineno", 0)),),
-        sure=LIKELY,
-    )
+    return Tensor(place, why=frame.reason(f"`{name}` is used as a tensor ({found})", node), sure=LIKELY)
 
 
 def proof(uses: Uses, scanned: Scan, frame: Frame) -> str | None:
@@ -167,8 +163,7 @@ def proof(uses: Uses, scanned: Scan, frame: Frame) -> str | None:
     for attribute in sorted(uses.attributes & SHAPE_ATTRIBUTES):
         return f".{attribute}"
     for method in sorted(uses.methods & READS):
-        if method in ("item", "any", "all", "max", "min", "argmax", "sum", "mean", "tolist"):
-            return f".{method}()"
+        return f".{method}()"
     if uses.subscripts and frame.module.speaks_torch:
         return "indexed along several axes" if "several" in uses.subscripts else "indexed by a mask"
     return None

@@ -6,9 +6,22 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from syncfinder.infer.dispatch import run_block
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.scan import Scan, scan
-from syncfinder.infer.values import NONE, UNKNOWN, Api, Class, Function, ModuleValue, Union, Value, join_all, members
+from syncfinder.infer.values import (
+    NONE,
+    UNKNOWN,
+    Api,
+    Class,
+    Dtype,
+    Function,
+    ModuleValue,
+    Union,
+    Value,
+    join_all,
+    members,
+)
 from syncfinder.sites.site import CONFIDENCES, Site, Span
 
 if TYPE_CHECKING:
@@ -108,8 +121,7 @@ class Module:
 
     def run(self) -> None:
         """Evaluate the module's body."""
-        from syncfinder.infer.dispatch import run_block
-        from syncfinder.infer.statements import bind_definitions
+        from syncfinder.infer.definitions import bind_definitions  # it comes to project through classes
 
         self.started = True
         bind_definitions(self.tree.body, self.frame)
@@ -251,8 +263,6 @@ class Project:
 
     def api(self, dotted: str) -> Value:
         """Return a library name's value: a dtype, or the name itself."""
-        from syncfinder.infer.values import Dtype
-
         name = self.model.canonical(dotted)
         dtype = self.model.dtype_of(name)
         return Dtype(dtype) if dtype is not None else Api(name)

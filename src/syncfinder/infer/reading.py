@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from syncfinder.infer.frame import Frame
-from syncfinder.infer.values import Tensor, Value, tensors
+from syncfinder.infer.values import Mapping, Sequence, Tensor, Value, tensors
 
 
 def read(tensor: Tensor, kind: str, operation: str, node: ast.expr, frame: Frame, **facts: Any) -> bool:
@@ -20,3 +20,12 @@ def read(tensor: Tensor, kind: str, operation: str, node: ast.expr, frame: Frame
 def read_any(value: Value, kind: str, operation: str, node: ast.expr, frame: Frame, **facts: Any) -> bool:
     """Publish a read of whatever tensor a value may be; return whether there is one."""
     return any([read(t, kind, operation, node, frame, **facts) for t in tensors(value)])
+
+
+def formattable(value: Value) -> list[Tensor]:
+    """Return the tensors whose values a value's text shows: itself, or a container's elements."""
+    if isinstance(value, Sequence):
+        return [t for v in value.parts() for t in tensors(v)][:1]
+    if isinstance(value, Mapping):
+        return tensors(value.each())[:1]
+    return tensors(value)

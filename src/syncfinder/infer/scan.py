@@ -71,8 +71,11 @@ def node_fields() -> dict[type, tuple[str, ...]]:
 
 
 # Fields without nodes: names, contexts, operators, and strings.
-PLAIN_FIELDS = {"id", "attr", "arg", "ctx", "op", "ops", "name", "names", "asname", "module", "level", "conversion", "kind", "type_comment", "simple",
-                "is_async", "type_ignores", "rest", "kwd_attrs", "cls", "tag", "lineno", "col_offset", "type_params"}  # fmt: skip
+PLAIN_FIELDS = {
+    "id", "attr", "arg", "ctx", "op", "ops", "name", "names", "asname", "module", "level", "conversion", "kind",
+    "type_comment", "simple", "is_async", "type_ignores", "rest", "kwd_attrs", "cls", "tag", "lineno", "col_offset",
+    "type_params",
+}  # fmt: skip
 
 
 def visit_call(node: ast.Call, out: Scan, receiver: str, nested: bool) -> None:

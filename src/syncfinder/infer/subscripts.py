@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from syncfinder.infer import policy
 from syncfinder.infer.annotations import from_annotation
+from syncfinder.infer.calls import Arguments, call_function
+from syncfinder.infer.classes import find_method
 from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.reading import read
@@ -38,7 +40,7 @@ from syncfinder.infer.values import (
     members,
     tensor_in,
     tensors,
-)  # fmt: skip
+)
 
 # The modules whose subscripted names are types.
 GENERIC_TYPES = ("typing.", "typing_extensions.", "jaxtyping.", "builtins.list", "builtins.dict", "builtins.tuple")
@@ -77,7 +79,7 @@ def parts_of(node: ast.expr) -> list[ast.expr]:
     return list(node.elts) if isinstance(node, ast.Tuple) else [node]
 
 
-def take_apart(node: ast.expr, base: Value, frame: Frame) -> Index:
+def take_apart(node: ast.expr, frame: Frame) -> Index:
     """Evaluate an index and sort its parts; slice bounds that are tensors are read."""
     index = Index()
     parts = parts_of(node)
@@ -94,12 +96,12 @@ def take_apart(node: ast.expr, base: Value, frame: Frame) -> Index:
             continue
         value = evaluate(part, frame)
         if isinstance(value, Sequence) and value.kind == "tuple" and len(parts) == 1:
-            for item in value.items if value.items is not None else (value.each(),):
-                sort_part(item, part, index, base)
+            for item in value.parts():
+                sort_part(item, part, index)
             if value.items is None:
                 index.unknown += 1
         else:
-            sort_part(value, part, index, base)
+            sort_part(value, part, index)
     return index
 
 
@@ -110,7 +112,7 @@ def slice_bounds(node: ast.Slice, frame: Frame) -> None:
                 read(tensor, "index", "slice bound", bound, frame)
 
 
-def sort_part(value: Value, node: ast.expr, index: Index, base: Value) -> None:
+def sort_part(value: Value, node: ast.expr, index: Index) -> None:
     """Put one part of an index where it belongs."""
     tensor = tensor_in(value)
     if tensor is not None:
@@ -134,7 +136,7 @@ def sort_part(value: Value, node: ast.expr, index: Index, base: Value) -> None:
         index.numbers_only = False
     elif isinstance(value, Union):
         rest = [m for m in value.members if m is not NONE]
-        sort_part(rest[0] if len(rest) == 1 else UNKNOWN, node, index, base)
+        sort_part(rest[0] if len(rest) == 1 else UNKNOWN, node, index)
     else:
         index.unknown += 1
         index.numbers_only = False
@@ -162,30 +164,16 @@ def sort_unknown(value: UnknownValue, node: ast.expr, index: Index) -> None:
 
 def array_evidence(index: Index, frame: Frame) -> bool:
     """Return whether an index proves an unknown base to be a tensor: masks, index tensors, lists or slices along several axes."""
-    arrays = frame.function is not None and frame.function.scan.arrays
     if any(t.waits for t, _ in index.indices):
         return True
-    if arrays or frame.host:
+    if frame.speaks_of_arrays or frame.host:
         return False
     return bool(index.masks) or (bool(index.hosts) and bool(index.slices or index.ellipsis))
 
 
-def subscript(node: ast.Subscript, frame: Frame) -> Value:
-    return read_subscript(node, frame)
-
-
-def read_subscript(node: ast.Subscript, frame: Frame, augmented: bool = False) -> Value:
+def read_subscript(node: ast.Subscript, frame: Frame) -> Value:
     """Return `base[index]`."""
-    if "." in frame.env or augmented:
-        from syncfinder.infer.expressions import path_of
-
-        path = path_of(node.value)
-        base = (
-            frame.env[path] if path is not None and "." in path and path in frame.env else evaluate(node.value, frame)
-        )
-    else:
-        base = evaluate(node.value, frame)
-    return read_item(base, node, frame)
+    return read_item(evaluate(node.value, frame), node, frame)
 
 
 def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
@@ -194,22 +182,22 @@ def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
         rest = [m for m in base.members if m is not NONE and not is_number(m)]  # type: ignore[attr-defined]
         return join_all([read_item(m, node, frame) for m in rest])
     if kind is Tensor:
-        return read_tensor(base, take_apart(node.slice, base, frame), node, frame)  # type: ignore[arg-type]
+        return read_tensor(base, take_apart(node.slice, frame), node, frame)  # type: ignore[arg-type]
     if kind is Sequence:
         return read_sequence(base, node, frame)  # type: ignore[arg-type]
     if kind is Mapping:
         return read_mapping(base, evaluate(node.slice, frame))  # type: ignore[arg-type]
     if kind is Text:
-        take_apart(node.slice, base, frame)
+        take_apart(node.slice, frame)
         return TEXT
     if kind is Array:
-        take_apart(node.slice, base, frame)
+        take_apart(node.slice, frame)
         return base
     if kind is Instance:
         return read_instance(base, node, frame)  # type: ignore[arg-type]
     if kind is Api and base.name.startswith(GENERIC_TYPES):  # type: ignore[attr-defined]
         return from_annotation(node, frame, "it")  # an alias of a type: Lengths = Annotated[Tensor, "cpu"]
-    index = take_apart(node.slice, base, frame)
+    index = take_apart(node.slice, frame)
     if kind is UnknownValue:
         if array_evidence(index, frame):
             why = frame.reason(f"`{ast.unparse(node.value)}` is indexed as a tensor", node)
@@ -295,9 +283,6 @@ def read_mapping(base: Mapping, key: Value) -> Value:
 
 
 def read_instance(base: Instance, node: ast.Subscript, frame: Frame) -> Value:
-    from syncfinder.infer.calls import Arguments, call_function
-    from syncfinder.infer.classes import find_method
-
     value = evaluate(node.slice, frame) if not isinstance(node.slice, ast.Slice) else UNKNOWN
     method = find_method(base.cls, "__getitem__")
     if method is None:
@@ -324,9 +309,9 @@ def write_item(
     augmented: bool,
 ) -> None:
     if isinstance(base, Tensor):
-        write_tensor(base, take_apart(target.slice, base, frame), target, value, frame, augmented)
+        write_tensor(base, take_apart(target.slice, frame), target, value, frame, augmented)
     elif isinstance(base, UnknownValue):
-        index = take_apart(target.slice, base, frame)
+        index = take_apart(target.slice, frame)
         if array_evidence(index, frame):
             why = frame.reason(f"`{ast.unparse(target.value)}` is indexed as a tensor", target)
             write_tensor(Tensor(ASSUMED, why=why, sure=LIKELY), index, target, value, frame, augmented)
@@ -336,9 +321,11 @@ def write_item(
             for tensor in tensors(key)[:1]:
                 read(tensor, "index", "index", target.slice, frame)
         if whole is base:
+            from syncfinder.infer.binding import rebind  # binding a target writes subscripts
+
             rebind(target.value, changed(base, key, value), frame)
     else:
-        take_apart(target.slice, base, frame)
+        take_apart(target.slice, frame)
 
 
 def changed(base: Sequence | Mapping, key: Value, value: Value) -> Value:
@@ -349,18 +336,7 @@ def changed(base: Sequence | Mapping, key: Value, value: Value) -> Value:
             items[key.value] = value
             return Mapping(items, base.element)
         return Mapping(items, value if base.element is None else join_all([base.element, value]))
-    return Sequence(
-        base.kind, element=join_all([base.each(), value]) if base.items or base.element is not None else value
-    )
-
-
-def rebind(node: ast.expr, value: Value, frame: Frame) -> None:
-    from syncfinder.infer.statements import assign
-
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        if isinstance(node, ast.Name) and node.id not in frame.env:
-            return
-        assign(node, value, frame, None)
+    return base.grown(value)
 
 
 def write_tensor(
@@ -384,7 +360,8 @@ def write_tensor(
         what, part = index.hosts[0]
         frame.publish("host-index", part, "assignment", base, index=what)
         return
-    for tensor, part in index.zero_dim:
+    if index.zero_dim:
+        tensor, part = index.zero_dim[0]
         read(tensor, "index", "index", part, frame)
         return
     if written is not None:
@@ -428,4 +405,4 @@ def write_number(base: Tensor, index: Index, target: ast.Subscript, value: Value
         frame.publish("scalar-write", target, "assignment", base, LIKELY, index="integer", value="number")
 
 
-E[ast.Subscript] = subscript
+E[ast.Subscript] = read_subscript

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from syncfinder.infer.attributes import RESULTS
 from syncfinder.infer.calls import Arguments
-from syncfinder.infer.expressions import ORDER, RESULTS, combine, promoted
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.narrow import place_of_word
+from syncfinder.infer.operators import combine, promoted
 from syncfinder.infer.values import (
     ARRAY,
     ASSUMED,
@@ -19,6 +21,7 @@ from syncfinder.infer.values import (
     FLOAT,
     LIKELY,
     NONE,
+    NUMBER_ORDER,
     TEXT,
     UNKNOWN,
     Array,
@@ -32,13 +35,14 @@ from syncfinder.infer.values import (
     Text,
     UnknownValue,
     Value,
+    Why,
     is_number,
     join_all,
     members,
     number_kind,
     tensor_in,
     tensors,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from syncfinder.torchmodel.model import Effect, Param, Row, Term
@@ -75,9 +79,7 @@ def operands_of(arguments: Arguments) -> list[Tensor]:
     for value, _ in arguments.every():
         out.extend(tensors(value))
         if isinstance(value, Sequence):
-            out.extend(
-                t for item in (value.items if value.items is not None else (value.each(),)) for t in tensors(item)
-            )
+            out.extend(t for item in value.parts() for t in tensors(item))
     return out
 
 
@@ -199,7 +201,7 @@ def read_numbers(bound: BoundCall, node: ast.expr, frame: Frame) -> None:
 
 def read_sizes(value: Value, where: ast.expr, name: str, bound: BoundCall, frame: Frame) -> None:
     if isinstance(value, Sequence):
-        for item in value.items if value.items is not None else (value.each(),):
+        for item in value.parts():
             found = tensor_in(item)
             if found is not None and found.waits:
                 frame.publish("index", where, bound.row.name, found, argument=name)
@@ -344,18 +346,15 @@ def init_missing(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | 
 
 
 TERMS: dict[str, Callable[[Term, BoundCall, list[Tensor]], int | None]] = {
-    "given": given, "missing": missing, "tensor": is_tensor, "cuda": is_cuda, "host": is_host, "list": is_list, "number": is_number_term,
-    "negative": negative, "is": equals, "not-is": differs, "bool": is_bool,
-    "ndim": has_ndim,
-    "not-made-with": not_made_with, "init-is": init_is, "init-given": init_given, "init-missing": init_missing,
-    "anywhere": lambda term, bound, operands: CERTAIN,
+    "given": given, "missing": missing, "tensor": is_tensor, "cuda": is_cuda, "host": is_host, "list": is_list,
+    "number": is_number_term, "negative": negative, "is": equals, "not-is": differs, "bool": is_bool,
+    "ndim": has_ndim, "not-made-with": not_made_with, "init-is": init_is, "init-given": init_given,
+    "init-missing": init_missing, "anywhere": lambda term, bound, operands: CERTAIN,
 }  # fmt: skip
 
 
 def device_of(value: Value | None, node: ast.expr | None, frame: Frame) -> Device | None:
     """Return the device that an argument names; None when it names none (not given, None, a dtype)."""
-    from syncfinder.infer.narrow import place_of_word
-
     if value is None or value.key == NONE.key:
         return None
     if isinstance(value, Device):
@@ -390,7 +389,7 @@ def device_of(value: Value | None, node: ast.expr | None, frame: Frame) -> Devic
     return None
 
 
-def target_place(bound: BoundCall, operands: list[Tensor], node: ast.expr, frame: Frame) -> tuple[int, tuple, int]:  # type: ignore[type-arg]
+def target_place(bound: BoundCall, operands: list[Tensor], node: ast.expr, frame: Frame) -> tuple[int, Why, int]:
     """Return where the result lives, why, and how sure it is that it is a tensor there."""
     rule = bound.row.device
     if rule in ("device=", "like/device="):
@@ -465,7 +464,7 @@ def containers(returns: str, made: Tensor, bound: BoundCall) -> Value:
     if returns == "tensor":
         if bound.row.name in AS_TUPLE and isinstance(flag := bound.values.get("as_tuple"), Const) and flag.value:
             return Sequence("tuple", element=made.but(ndim=1))
-        more = [made.but(dtype="int", ndim=None) for name in EXTRA_RESULTS if pinned(bound.values.get(name))]
+        more = [made.but(dtype="int", ndim=None) for name in EXTRA_RESULTS if truthy(bound.values.get(name))]
         return Sequence("tuple", (made, *more)) if more else made
     if returns == "list":
         # one-argument where is nonzero(as_tuple=True)
@@ -492,12 +491,12 @@ EXTRA_RESULTS = ("return_inverse", "return_counts", "return_indices")
 def result_tensor(bound: BoundCall, operands: list[Tensor], node: ast.expr, frame: Frame) -> Tensor:
     place, why, sure = target_place(bound, operands, node, frame)
     made = place == CPU and bound.row.device == "device="
-    memory = "pinned" if pinned(bound.values.get("pin_memory")) else "pageable" if made else None
+    memory = "pinned" if truthy(bound.values.get("pin_memory")) else "pageable" if made else None
     return Tensor(place, result_dtype(bound, operands), result_ndim(bound, operands), why, sure, memory)
 
 
-def pinned(value: Value | None) -> bool:
-    """Return whether a flag such as pin_memory= is set: True, or something that a project computes."""
+def truthy(value: Value | None) -> bool:
+    """Return whether a flag argument is set, or may be (True, or a variable)."""
     return value is not None and not (isinstance(value, Const) and not value.value)
 
 
@@ -518,11 +517,11 @@ def result_dtype(bound: BoundCall, operands: list[Tensor]) -> str | None:
         known = {t.dtype for t in operands}
         if None in known:
             return operands[0].dtype if len(operands) == 1 else None
-        dtype = max(known, key=ORDER.index)
+        dtype = max(known, key=NUMBER_ORDER.index)
         for value in scalars(bound)[:1]:
             dtype = promoted(dtype, value) if is_number(value) else dtype
         return "int" if rule == "sum" and dtype == "bool" else dtype
-    return rule if rule in ORDER else None
+    return rule if rule in NUMBER_ORDER else None
 
 
 def scalars(bound: BoundCall) -> list[Value]:
@@ -535,7 +534,7 @@ def numbers_dtype(bound: BoundCall) -> str | None:
     given = scalars(bound)
     if not given or not all(is_number(v) for v in given):
         return None
-    return max((number_kind(v) for v in given), key=ORDER.index)
+    return max((number_kind(v) for v in given), key=NUMBER_ORDER.index)
 
 
 def result_ndim(bound: BoundCall, operands: list[Tensor]) -> int | None:
@@ -560,8 +559,7 @@ def reduced(bound: BoundCall, own: int | None) -> int | None:
     dim = next((bound.values[n] for n in ("dim", "axis") if n in bound.values), None)
     if dim is None or dim.key == NONE.key:
         return 0
-    keep = bound.values.get("keepdim")
-    if keep is not None and not (isinstance(keep, Const) and not keep.value):
+    if truthy(bound.values.get("keepdim")):
         return own
     count = len(dim.items) if isinstance(dim, Sequence) and dim.items is not None else 1 if is_number(dim) else None
     return None if own is None or count is None else max(0, own - count)

@@ -176,6 +176,15 @@ class Sequence(Value):
             return join_all(self.items) if self.items else UNKNOWN
         return self.element if self.element is not None else UNKNOWN
 
+    def parts(self) -> tuple[Value, ...]:
+        """Return its elements where each is known, else the one value that stands for all."""
+        return self.items if self.items is not None else (self.each(),)
+
+    def grown(self, value: Value) -> Sequence:
+        """Return the sequence with one more value somewhere in it."""
+        held = join_all([self.each(), value]) if self.items or self.element is not None else value
+        return Sequence(self.kind, element=held)
+
 
 class Mapping(Value):
     __slots__ = ("element", "items")

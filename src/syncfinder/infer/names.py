@@ -1,0 +1,23 @@
+"""Names in expressions: dotted paths, and the last name of a chain."""
+
+from __future__ import annotations
+
+import ast
+
+
+def path_of(node: ast.expr) -> str | None:
+    """Return `a.b.c` for a chain of names; None for anything else."""
+    parts = []
+    while type(node) is ast.Attribute:
+        parts.append(node.attr)
+        node = node.value
+    if type(node) is not ast.Name:
+        return None
+    return ".".join([node.id, *reversed(parts)])
+
+
+def last_name(node: ast.AST) -> str:
+    """Return the name that an expression ends in: Tensor for torch.Tensor; empty for anything but names and attributes."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
