@@ -1,4 +1,4 @@
-"""Calls: arguments, summaries of project functions (memoised by the shape of their arguments), and callees of every kind."""
+"""Calls: arguments, summaries of project functions (memoised by argument shapes), callees of every kind."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Arguments:
-    """A call's arguments: values with their nodes (None where there is none). `open`: an unknown *args or **kwargs is among them."""
+    """A call's arguments: values with their nodes, if any. `open`: an unknown *args or **kwargs is among them."""
 
     values: list[Value]
     nodes: list[ast.expr | None]
@@ -99,7 +99,7 @@ GENERIC = "generic"
 
 
 class Facts:
-    """What is derived from a function's definition once: parameters with defaults, positional names, whether it is host code."""
+    """What is derived from a function's definition once: its parameters with defaults, whether it is host code."""
 
     __slots__ = ("base", "defaults", "host", "names", "parameters", "promised", "setup")
 
@@ -259,7 +259,7 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
         have = shapes.get(key)
     if have is not None:
         return have  # type: ignore[no-any-return]
-    if project.depth >= MAX_DEPTH:
+    if project.depth >= MAX_DEPTH or project.runs >= project.allowance:
         return Summary(declared(function), [])
     shapes[key] = Summary(declared(function), [])  # what a recursive call sees
     project.depth += 1
@@ -307,7 +307,7 @@ def bind(function: Function, arguments: Arguments, base: dict[str, Value]) -> di
 
 
 def weaken(value: Value, generic: Value | None) -> Value | None:
-    """Return an argument as summaries are keyed by it: a number loses its value, what is not known gives way to `generic`."""
+    """Return an argument as summaries are keyed by it: without numbers' values, `generic` for the unknown."""
     if isinstance(value, Tensor):
         known = generic is not None and any(t.place != CPU for t in tensors(generic))
         return generic if value.sure > LIKELY or (value.place == ASSUMED and known) else value

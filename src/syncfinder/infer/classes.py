@@ -203,7 +203,7 @@ def record(cls: Class, name: str, value: Value) -> None:
 
 
 def holders_of(cls: Class, name: str) -> list[Class]:
-    """Return the classes along the bases that bind an attribute, in their bodies or in their methods; looked up once."""
+    """Return the classes along the bases that bind an attribute, in their bodies or methods; looked up once."""
     found = cls.holders.get(name)
     if found is None:
         classes = [c for c in lineage(cls) if isinstance(c, Class)]

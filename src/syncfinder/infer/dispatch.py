@@ -1,5 +1,4 @@
-"""The interpreter's dispatch tables: node type -> handler. Handlers of expressions return values; those of statements, whether
-control falls through."""
+"""The dispatch tables: node type -> handler. Expressions give values; statements, whether control falls through."""
 
 from __future__ import annotations
 

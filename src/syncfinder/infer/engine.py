@@ -10,7 +10,7 @@ from syncfinder.infer import expressions, invoke, loops, matching, statements, s
 from syncfinder.infer.calls import analyze
 from syncfinder.infer.classes import class_frame, class_value, method_of
 from syncfinder.infer.dispatch import run_block
-from syncfinder.infer.project import Module, Project
+from syncfinder.infer.project import MAX_RUNS, Module, Project
 from syncfinder.infer.values import Class, Function
 from syncfinder.sites.site import Site
 
@@ -19,6 +19,8 @@ HOT = "hot"
 
 def infer(module: Module) -> None:
     """Evaluate a checked module: its body, then each function and method for itself, nested ones last."""
+    project = module.project
+    project.allowance = project.runs + MAX_RUNS
     if not module.started:
         module.run()
     seen: set[int] = set()

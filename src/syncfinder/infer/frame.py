@@ -103,7 +103,7 @@ class Frame:
         **facts: Any,
     ) -> None:
         """Publish that the host waits at `node`. `operand` is the tensor it waits for; `sure` bounds the confidence."""
-        if self.muted:
+        if self.muted or self.on_assumed_host(operand):
             return
         site = self.site(kind, node, operation, operand, sure, facts)
         if self.module.checked:
@@ -115,6 +115,10 @@ class Frame:
             and site.confidence != "possible"
         ):
             self.effects.append(Effect(site, (Hop(self.qualname or "<module>", self.module.filename, site.span.line),)))
+
+    def on_assumed_host(self, operand: Tensor | None) -> bool:
+        """Return whether an operand is on the GPU by assumption only, in a project that assumes the host."""
+        return operand is not None and not operand.place & CUDA and not self.project.assume_cuda
 
     def site(
         self,
@@ -151,7 +155,7 @@ class Frame:
         )
 
     def pass_on(self, effects: list[Effect], node: ast.expr, callee: Function) -> None:
-        """Report the waits inside an unchecked callee: at the call in checked code, else to this frame's own callers."""
+        """Report the waits inside an unchecked callee: at the call in checked code, else to this frame's callers."""
         if self.muted or not effects:
             return
         if not self.module.checked:

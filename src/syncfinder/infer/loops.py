@@ -12,6 +12,7 @@ from syncfinder.infer.narrow import branch, test
 from syncfinder.infer.operators import iterated
 
 MAX_ROUNDS = 3
+MAX_NESTED = 3  # loops nested deeper than this run once: their rounds multiply
 
 
 def settle(frame: Frame, once: Callable[[], bool]) -> list[Env]:
@@ -21,7 +22,7 @@ def settle(frame: Frame, once: Callable[[], bool]) -> list[Env]:
     frame.repeats += 1
     head = frame.env
     try:
-        for _ in range(MAX_ROUNDS):
+        for _ in range(MAX_ROUNDS if len(frame.loops) <= MAX_NESTED else 1):
             frame.env = dict(head)
             falls = once()
             ends = [*loop.continues, *([frame.env] if falls else [])]
@@ -38,8 +39,10 @@ def settle(frame: Frame, once: Callable[[], bool]) -> list[Env]:
 
 
 def unchanged(before: Env, after: Env) -> bool:
-    """Return whether the names bound before a loop's body still have their values; names that only the body binds do not count:
-    Python would not find them at the start of the first round either."""
+    """Return whether the names bound before a loop's body still have their values.
+
+    Names that only the body binds do not count: Python would not find them at the start of the first round either.
+    """
     for name, value in before.items():
         other = after.get(name)
         if other is not value and (other is None or other.key != value.key) and not (other is None and "." in name):

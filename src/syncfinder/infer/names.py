@@ -17,7 +17,7 @@ def path_of(node: ast.expr) -> str | None:
 
 
 def last_name(node: ast.AST) -> str:
-    """Return the name that an expression ends in: Tensor for torch.Tensor; empty for anything but names and attributes."""
+    """Return the name that an expression ends in: Tensor for torch.Tensor; empty for anything else."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""

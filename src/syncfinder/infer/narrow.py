@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from syncfinder.infer import policy
 from syncfinder.infer.annotations import TENSOR_CLASSES
 from syncfinder.infer.dispatch import evaluate
 from syncfinder.infer.frame import Env, Frame
-from syncfinder.infer.names import path_of
+from syncfinder.infer.names import last_name, path_of
 from syncfinder.infer.reading import read
 from syncfinder.infer.values import (
     ASSUMED,
@@ -40,6 +41,7 @@ from syncfinder.infer.values import (
     Value,
     join_all,
     members,
+    tensor_in,
     tensors,
 )
 
@@ -108,7 +110,7 @@ def narrow(node: ast.expr, truth: bool, env: Env, frame: Frame) -> bool:
 
 
 def refine(node: ast.expr, env: Env, frame: Frame, keep: Any, otherwise: Value | None = None) -> bool:
-    """Keep only some alternatives of the value at a path; return False when none is left and nothing can stand for it."""
+    """Keep only some alternatives of the value at a path; return False when none is left."""
     path = path_of(node)
     if path is None:
         return True
@@ -333,13 +335,9 @@ def narrow_instance(
         return True
     made: list[Value] = [HOST_CLASSES[n] for n in names if n in HOST_CLASSES]
     if tensor:
-        made.append(
-            Tensor(
-                CPU if frame.host else ASSUMED,
-                why=frame.reason("it is a tensor in this branch (isinstance)", node),
-                sure=LIKELY,
-            )
-        )
+        by_name = policy.by_name(last_name(node), frame, node)
+        why = frame.reason("it is a tensor in this branch (isinstance)", node)
+        made.append(tensor_in(by_name or UNKNOWN) or Tensor(CPU if frame.host else ASSUMED, why=why, sure=LIKELY))
     if arrays:
         made.append(Array())
     made.extend(Instance(c) for c in own)

@@ -135,7 +135,7 @@ def joined_dtype(dtypes: set[str | None]) -> str | None:
 
 
 def combine(operands: list[Tensor]) -> Tensor:
-    """Return the tensor that an operation over several gives: on the device of those that are not 0-dim host tensors."""
+    """Return the result of an operation over several: on the device of those that are not 0-dim host tensors."""
     strong = [t for t in operands if not (t.place == CPU and t.ndim == 0)] or operands
     on_gpu = [t for t in strong if t.place & GPU and not t.place & CPU] or [t for t in strong if t.place & GPU]
     lead = next((t for t in on_gpu if t.place == CUDA), on_gpu[0] if on_gpu else strong[0])

@@ -1,7 +1,7 @@
 """The commented overlay: torch's copies, conversions and constructors, whose meaning no schema tells.
 
-Each entry is Python-level behaviour of torch (torch/csrc/autograd/python_variable_methods, torch/csrc/utils/tensor_new.cpp,
-Copy.cu), confirmed by measurement on an H200 (torch 2.11). Everything else about torch is in the table.
+Each entry is Python-level behaviour of torch (python_variable_methods, tensor_new.cpp, Copy.cu), confirmed by
+measurement on an H200 (torch 2.11). Everything else about torch is in the table.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def to_host(tensor: Tensor, node: ast.expr, frame: Frame, operation: str, non_bl
 def to_device(
     tensor: Tensor, device: Device, node: ast.expr, frame: Frame, operation: str, non_blocking: bool
 ) -> Value:
-    """An H2D copy of a tensor that is on the host waits, from pageable memory and from pinned; with non_blocking it does not."""
+    """An H2D copy waits, from pageable memory and from pinned, unless it is non_blocking."""
     if tensor.place & CPU and device.place & GPU and not non_blocking:
         mixed = tensor.place != CPU or bool(device.place & CPU)
         facts = {"pinned": True} if tensor.memory == "pinned" else {}
@@ -314,7 +314,7 @@ def from_numpy(name: str, arguments: Arguments, node: ast.expr, frame: Frame) ->
 
 
 def parameter(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    """torch.nn.Parameter: moves with its module, so that it is on the GPU in a running model unless its device was written."""
+    """torch.nn.Parameter: moves with its module, so it is on the GPU in a running model."""
     data = tensor_in(arguments.get(0, "data") or UNKNOWN)
     place = CUDA if data is not None and data.place == CUDA else CPU if frame.host else ASSUMED
     why = frame.reason("a module's parameters are on the GPU", node)

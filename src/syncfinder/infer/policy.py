@@ -84,7 +84,7 @@ def by_name(name: str, frame: Frame, node: ast.AST) -> Value | None:
 
 
 def named(name: str, value: Value, frame: Frame, node: ast.AST) -> Value:
-    """Return a value that is bound to a name: one of which nobody says where it lives is on the host if the name says so."""
+    """Return a value as bound to a name: where nobody says where it lives, a host name does."""
     if not name.endswith(HOST_SUFFIXES):
         return value
     guess = by_name(name, frame, node)

@@ -1,4 +1,7 @@
-"""The project: modules loaded on demand, their globals, and links between them. Nothing is evaluated that no checked file needs."""
+"""The project: modules loaded on demand, their globals, and links between them.
+
+Nothing is evaluated that no checked file needs.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 6
 MAX_SHAPES = 4
+# How many function bodies one checked file may have evaluated; past that, annotations answer. It bounds the time of a file.
+MAX_RUNS = 20_000
 # How many imports away from a checked file a module is still read (a package's __init__ does not count).
 MAX_DISTANCE = 1
 
@@ -177,6 +182,7 @@ class Project:
         self.found: dict[tuple[Path, str, int], Value | None] = {}
         self.depth = 0
         self.runs = 0
+        self.allowance = MAX_RUNS
 
     def hints_of(self, file: SourceFile) -> dict[int, dict[str, str]]:
         from syncfinder.source.comments import hints
@@ -190,7 +196,7 @@ class Project:
         return module
 
     def load(self, path: Path, distance: int) -> Module | None:
-        """Return the module of a file, parsing it if nobody did; None if it cannot be read or parsed, or is too far away."""
+        """Return the module of a file, parsing it if nobody did; None if it cannot be had, or is too far away."""
         if path in self.modules:
             module = self.modules[path]
             if module is not None and distance < module.distance:
@@ -231,7 +237,7 @@ class Project:
         if loaded is None:
             return None
         if not loaded.checked and not loaded.library:
-            # Another package: its first name is not on the importer's own path. A file beside the importer is the project's.
+            # Another package: its first name is not on the importer's own path, and it does not lie beside it.
             other = level == 0 and dotted.partition(".")[0] not in module.path.parts and found.parent != module.folder
             loaded.library = other or module.library
         return ModuleValue(loaded)

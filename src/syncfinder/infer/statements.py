@@ -49,7 +49,7 @@ def function_statement(node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Fram
 
 
 def decorated(function: Value, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> Value:
-    """Apply the project's own decorators. A wrapper that says that it wraps the function is taken to give its results."""
+    """Apply the project's own decorators. A wrapper made with functools.wraps gives its results."""
     frame.muted += 1
     for name in reversed(node.decorator_list):
         decorator = evaluate(name, frame)

@@ -48,7 +48,7 @@ GENERIC_TYPES = ("typing.", "typing_extensions.", "jaxtyping.", "builtins.list",
 
 @dataclass(slots=True)
 class Index:
-    """An index taken apart. `masks`, `arrays` and `hosts` hold (value, node) of boolean, integer-tensor and host parts."""
+    """An index taken apart. Each list holds the (value, node) of one kind of part."""
 
     integers: int = 0
     numbers_only: bool = True
@@ -163,7 +163,7 @@ def sort_unknown(value: UnknownValue, node: ast.expr, index: Index) -> None:
 
 
 def array_evidence(index: Index, frame: Frame) -> bool:
-    """Return whether an index proves an unknown base to be a tensor: masks, index tensors, lists or slices along several axes."""
+    """Return whether an index proves an unknown base to be a tensor: a mask, an index tensor, a list among slices."""
     if any(t.waits for t, _ in index.indices):
         return True
     if frame.speaks_of_arrays or frame.host:

@@ -84,7 +84,7 @@ def operands_of(arguments: Arguments) -> list[Tensor]:
 
 
 def choose(row: Row, arguments: Arguments, init: dict[str, Value]) -> BoundCall:
-    """Bind the arguments to the overload that fits best: one that takes tensors as tensors before one that reads them."""
+    """Bind the arguments to the overload that fits best: a tensor taken as such before one that is read."""
     best: BoundCall | None = None
     best_cost = 0.0
     for position, overload in enumerate(row.overloads):
@@ -378,7 +378,7 @@ def device_of(value: Value | None, node: ast.expr | None, frame: Frame) -> Devic
     if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
         place = place_of_word(str(node.values[0].value))
         return Device(place, frame.reason(f"the device `{ast.unparse(node)}` is written here", node))
-    if isinstance(value, Text) or isinstance(value, UnknownValue):
+    if isinstance(value, (Text, UnknownValue)):
         return Device(
             ASSUMED,
             frame.reason(
@@ -530,7 +530,7 @@ def scalars(bound: BoundCall) -> list[Value]:
 
 
 def numbers_dtype(bound: BoundCall) -> str | None:
-    """Return the dtype that torch infers from the numbers a factory is given: arange(3) is int, full(size, 1.0) is float."""
+    """Return the dtype that a factory infers from its numbers: arange(3) is int, full(size, 1.0) is float."""
     given = scalars(bound)
     if not given or not all(is_number(v) for v in given):
         return None
