@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 6
 MAX_SHAPES = 4
-# How many function bodies one checked file may have evaluated; past that, annotations answer. It bounds the time of a file.
+# How many function bodies one checked file may have evaluated; past that, annotations answer: its time is bounded.
 MAX_RUNS = 20_000
 # How many imports away from a checked file a module is still read (a package's __init__ does not count).
 MAX_DISTANCE = 1
