@@ -5,9 +5,13 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import pickle
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +36,9 @@ def observe_parallel(
         return with_deep_stack(lambda: observe_here(chunk, files, texts, settings, done if progress else None))
 
     gc.freeze()
+    workers = start([partial(work, chunk) for chunk in chunks])
     with watching(counter, len(files), progress):
-        parts = run_forked([lambda c=chunk: work(c) for chunk in chunks])  # type: ignore[misc]
-    return united(parts)
+        return united(gather(workers))
 
 
 def sizes(files: list[Path]) -> Iterator[int]:
@@ -60,45 +64,56 @@ def contiguous(files: list[Path], jobs: int) -> list[list[Path]]:
     return chunks
 
 
-def run_forked(tasks: list[Callable[[], Any]]) -> list[Any]:
-    """Run each task in a forked process and return the results in order. Raises RuntimeError when a process dies."""
-    import pickle
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A forked process, and the end of the pipe that its pickled result comes through."""
 
-    running = []
-    for task in tasks:
-        reader, writer = os.pipe()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        pid = os.fork()
-        if pid == 0:
-            gc.disable()  # a child is short-lived, and a collection over all trees costs seconds
-            os.close(reader)
-            status = 1
-            try:
-                data = pickle.dumps(task(), protocol=pickle.HIGHEST_PROTOCOL)
-                with os.fdopen(writer, "wb") as stream:
-                    stream.write(data)
-                status = 0
-            except BaseException:
-                import traceback
+    pid: int
+    reader: int
 
-                traceback.print_exc()
-            finally:
-                os._exit(status)
-        os.close(writer)
-        running.append((pid, reader))
+
+def start(tasks: list[Callable[[], Any]]) -> list[Worker]:
+    """Start a forked process for each task. No thread may have been started before: a fork would copy its locks."""
+    return [fork(task) for task in tasks]
+
+
+def fork(task: Callable[[], Any]) -> Worker:
+    reader, writer = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        gc.disable()  # a child is short-lived, and a collection over all trees costs seconds
+        os.close(reader)
+        status = 1
+        try:
+            data = pickle.dumps(task(), protocol=pickle.HIGHEST_PROTOCOL)
+            with os.fdopen(writer, "wb") as stream:
+                stream.write(data)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    os.close(writer)
+    return Worker(pid, reader)
+
+
+def gather(workers: list[Worker]) -> list[Any]:
+    """Return the workers' results in order. Raises RuntimeError when a process died."""
     results = []
     failed = 0
-    for pid, reader in running:
-        with os.fdopen(reader, "rb") as stream:
+    for worker in workers:
+        with os.fdopen(worker.reader, "rb") as stream:
             data = stream.read()
-        _, status = os.waitpid(pid, 0)
+        _, status = os.waitpid(worker.pid, 0)
         if status or not data:
             failed += 1
         else:
             results.append(pickle.loads(data))
     if failed:
-        raise RuntimeError(f"{failed} of {len(tasks)} worker processes died (out of memory?); run again with --jobs 1")
+        died = f"{failed} of {len(workers)} worker processes died (out of memory?)"
+        raise RuntimeError(f"{died}; run again with --jobs 1")
     return results
 
 
@@ -140,7 +155,7 @@ def word_parallel(work: list[tuple[Path, list[Site]]], texts: dict[Path, str], j
 
     import syncfinder.rules.engine  # noqa: F401  (imported once, before the fork)
 
-    parts = run_forked([lambda h=hand: words(h) for hand in hands if hand])  # type: ignore[misc]
+    parts = gather(start([partial(words, hand) for hand in hands if hand]))
     rows = sorted((row for part in parts for row in part), key=lambda row: row[0])
     return [found for _, found in rows]
 
