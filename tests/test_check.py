@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,3 +72,22 @@ def test_an_internal_error_hides_no_other_file(tmp_path: Path, monkeypatch: pyte
     assert report.checked == 1
     (error,) = report.errors
     assert error.startswith(f"{tmp_path / 'odd.py'}: internal error (ZeroDivisionError: odd")
+
+
+def test_a_dead_worker_hides_no_other_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.py").write_text(ASSUMED)
+    monkeypatch.setattr(pipeline, "PARALLEL_BYTES", 0)
+    infer = engine.infer
+
+    def fragile(module: engine.Module) -> None:
+        if module.name == "a":
+            os._exit(9)
+        infer(module)
+
+    monkeypatch.setattr(engine, "infer", fragile)
+    report = check([tmp_path], Settings(jobs=2))
+    assert [Path(f.filename).name for f in report.findings] == ["b.py", "b.py"]
+    a = tmp_path / "a.py"
+    (error,) = report.errors
+    assert error.startswith(f"{a} to {a}: 1 files were not checked: their worker process died")

@@ -38,7 +38,8 @@ def observe_parallel(
     gc.freeze()
     workers = start([partial(work, chunk) for chunk in chunks])
     with watching(counter, len(files), progress):
-        return united(gather(workers))
+        parts = gather(workers)
+    return united([lost(chunk) if part is None else part for chunk, part in zip(chunks, parts, strict=True)])
 
 
 def sizes(files: list[Path]) -> Iterator[int]:
@@ -100,21 +101,21 @@ def fork(task: Callable[[], Any]) -> Worker:
 
 
 def gather(workers: list[Worker]) -> list[Any]:
-    """Return the workers' results in order. Raises RuntimeError when a process died."""
+    """Return the workers' results in order; None for a process that died."""
     results = []
-    failed = 0
     for worker in workers:
         with os.fdopen(worker.reader, "rb") as stream:
             data = stream.read()
         _, status = os.waitpid(worker.pid, 0)
-        if status or not data:
-            failed += 1
-        else:
-            results.append(pickle.loads(data))
-    if failed:
-        died = f"{failed} of {len(workers)} worker processes died (out of memory?)"
-        raise RuntimeError(f"{died}; run again with --jobs 1")
+        results.append(None if status or not data else pickle.loads(data))
     return results
+
+
+def lost(chunk: list[Path]) -> Observations:
+    """Return what is left of a worker that died: that its files were not checked."""
+    which = f"{chunk[0]} to {chunk[-1]}"
+    what = f"{len(chunk)} files were not checked: their worker process died (out of memory?); run again with --jobs 1"
+    return Observations(errors=[f"{which}: {what}"], failed=set(chunk))
 
 
 def united(parts: list[Observations]) -> Observations:
@@ -155,9 +156,11 @@ def word_parallel(work: list[tuple[Path, list[Site]]], texts: dict[Path, str], j
 
     import syncfinder.rules.engine  # noqa: F401  (imported once, before the fork)
 
-    parts = gather(start([partial(words, hand) for hand in hands if hand]))
-    rows = sorted((row for part in parts for row in part), key=lambda row: row[0])
-    return [found for _, found in rows]
+    hands = [hand for hand in hands if hand]
+    parts = gather(start([partial(words, hand) for hand in hands]))
+    # What a worker that died left is worded here.
+    done = [words(hand) if part is None else part for hand, part in zip(hands, parts, strict=True)]
+    return [found for _, found in sorted((row for part in done for row in part), key=lambda row: row[0])]
 
 
 @contextmanager
