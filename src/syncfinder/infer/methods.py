@@ -101,7 +101,7 @@ def unknown_method(base: UnknownValue, name: str, arguments: Arguments, node: as
         return tensor_method(marked(evidence(name, node, frame), base), name, arguments, node, frame)
     if name in READING and not frame.speaks_of_arrays and not frame.host:
         return tensor_method(marked(evidence(name, node, frame), base), name, arguments, node, frame)
-    distinctive = model.distinctive.get(name)
+    distinctive = policy.event_class(last_name(receiver), name) or model.distinctive.get(name)
     if distinctive is not None:
         return library_method(Library(distinctive), name, arguments, node, frame, LIKELY)
     return UNKNOWN_RESULTS.get(name, UNKNOWN)

@@ -62,6 +62,7 @@ HOST_FUNCTIONS = re.compile(
 HOST_CLASSES = re.compile(
     r"(Dataset|DataLoader|Collator|Tokenizer|TokenizerFast|(?<!Logits)(?<!Attn)(?<!Attention)(?<!Output)Processor|ProcessorFast|FeatureExtractor)$"
 )
+EVENT = re.compile(r"(^|_)(ev|evt|event|events)(_|$)")
 BOUNDARIES = re.compile(r"(allow|permit|expect|ok).*sync|sync.*(allow|ok|permit)", re.IGNORECASE)
 DEBUG = re.compile(r"(^|_)(debug|DEBUG|verbose|isEnabledFor|trace_log|debugging)(_|$)")
 READS = {"item", "tolist", "any", "all", "max", "min", "sum", "mean", "argmax"}
@@ -91,6 +92,11 @@ def named(name: str, value: Value, frame: Frame, node: ast.AST) -> Value:
     if isinstance(value, Tensor) and isinstance(guess, Tensor) and value.place == ASSUMED:
         return value.but(place=CPU, why=guess.why, memory=guess.memory)
     return guess if guess is not None and isinstance(value, UnknownValue) else value
+
+
+def event_class(name: str, method: str) -> str | None:
+    """Return the event class for a receiver that is named like an event, where streams have the method as well."""
+    return "torch.cuda.Event" if method == "synchronize" and EVENT.search(name) else None
 
 
 def is_flag(name: str) -> bool:
