@@ -43,7 +43,7 @@ def call(node: ast.Call, frame: Frame) -> Value:
         return call_method(base, func.attr, arguments, node, frame)
     callee = evaluate(func, frame)
     if type(callee) is Api and callee.name == "builtins.super":
-        return super_value(node, frame)
+        return super_value(frame)
     return call_value(callee, arguments_of(node, frame), node, frame)
 
 
@@ -98,10 +98,8 @@ def spread(value: Value, node: ast.expr, out: Arguments) -> None:
         out.open = True
 
 
-def super_value(node: ast.Call, frame: Frame) -> Value:
-    scope: Frame | None = frame
-    while scope is not None and scope.function is None:
-        scope = scope.parent
+def super_value(frame: Frame) -> Value:
+    """Return what `super()` is in a method; Unknown outside of one."""
     if frame.owner is None or frame.function is None:
         return UNKNOWN
     args = frame.function.node.args

@@ -80,7 +80,6 @@ class Module:
         self.classes: dict[int, Class] = {}
         self.sites: dict[Any, tuple[Site, Function | None]] = {}
         self.speaks_torch = "torch" in file.text
-        self.arrays = False
         self.revealed: dict[int, Value] = {}
         self.hints = project.hints_of(file)
         self._scans: dict[int, Scan] = {}

@@ -355,13 +355,12 @@ class Union(Value):
         self.key = ("u", tuple(m.key for m in members))
 
 
-NONE, TRUE, FALSE = Const(None), Const(True), Const(False)
+NONE = Const(None)
 INT, FLOAT, BOOL, COMPLEX = Number("int"), Number("float"), Number("bool"), Number("complex")
 TEXT = Text()
 ARRAY, ARRAY_SCALAR = Array(), Array(scalar=True)
 NUMBERS = Sequence("list", element=INT)
 SIZE = Sequence("tuple", element=INT)
-HOST = (Const, Number, Text, Flag, Array, Device, Dtype)
 
 
 def members(value: Value) -> tuple[Value, ...]:
@@ -494,14 +493,6 @@ def number_kind(value: Value) -> str:
 
 def wider(a: str, b: str) -> str:
     return max(a, b, key=NUMBER_ORDER.index)
-
-
-def without(value: Value, drop: type | tuple[type, ...]) -> Value | None:
-    """Return a value less the alternatives of some kinds; None when nothing is left."""
-    left = tuple(m for m in members(value) if not isinstance(m, drop))
-    if not left:
-        return None
-    return left[0] if len(left) == 1 else Union(left)
 
 
 PLACE_NAMES = {CUDA: "cuda", CPU: "cpu", META: "meta", ASSUMED: "assumed"}
