@@ -48,24 +48,6 @@ from syncfinder.infer.values import (
 # Receivers' names that log: a tensor given to them is formatted.
 LOGGERS = {"log", "logger", "logging", "_logger", "_log", "LOG", "LOGGER"}
 LOG_METHODS = {"debug", "info", "warning", "warn", "error", "critical", "exception", "log", "info_once", "warning_once"}
-# Methods of an unknown receiver that only tensors and arrays have: reading or reducing it.
-READING = {
-    "item",
-    "tolist",
-    "any",
-    "all",
-    "max",
-    "min",
-    "sum",
-    "mean",
-    "nonzero",
-    "argmax",
-    "argmin",
-    "cumsum",
-    "unique",
-    "prod",
-    "argsort",
-}
 
 
 def tensor_method(base: Tensor, name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
@@ -99,7 +81,7 @@ def unknown_method(base: UnknownValue, name: str, arguments: Arguments, node: as
         return guess
     if model.tensor_only(name) or is_host_copy(name, arguments, receiver, frame):
         return tensor_method(marked(evidence(name, node, frame), base), name, arguments, node, frame)
-    if name in READING and not frame.speaks_of_arrays and not frame.host:
+    if name in policy.READS and not frame.speaks_of_arrays and not frame.host:
         return tensor_method(marked(evidence(name, node, frame), base), name, arguments, node, frame)
     distinctive = policy.event_class(last_name(receiver), name) or model.distinctive.get(name)
     if distinctive is not None:

@@ -18,17 +18,7 @@ HOST_PARTS = {"cpu", "host", "pinned"}
 HOST_SUFFIXES = ("_cpu", "_host", "_pinned", "_np", "_list")
 # is_cpu, to_cpu and num_cpu_blocks are not host tensors.
 FLAG_WORDS = {"is", "use", "has", "to", "on", "for", "if"}
-FLAG_PREFIXES = (
-    "use_",
-    "do_",
-    "return_",
-    "enable_",
-    "disable_",
-    "should_",
-    "skip_",
-    "output_attentions",
-    "output_hidden_states",
-)
+FLAG_PREFIXES = ("use_", "do_", "return_", "enable_", "disable_", "should_", "skip_")
 COUNT_WORDS = {"num", "max", "n"}
 MASK = re.compile(r"(^|_)(mask|masks|masked|is|has|valid|invalid|keep|finished|done|active|selected|bool)(_|$)|mask")
 INDEX_SUFFIXES = ("_idx", "_index", "_indices", "_ids", "_pos")
@@ -65,7 +55,11 @@ HOST_CLASSES = re.compile(
 EVENT = re.compile(r"(^|_)(ev|evt|event|events)(_|$)")
 BOUNDARIES = re.compile(r"(allow|permit|expect|ok).*sync|sync.*(allow|ok|permit)", re.IGNORECASE)
 DEBUG = re.compile(r"(^|_)(debug|DEBUG|verbose|isEnabledFor|trace_log|debugging)(_|$)")
-READS = {"item", "tolist", "any", "all", "max", "min", "sum", "mean", "argmax"}
+# Methods that read or reduce: tensors and arrays have them, and little else.
+READS = {
+    "item", "tolist", "any", "all", "max", "min", "sum", "mean", "prod", "nonzero", "argmax", "argmin", "argsort",
+    "cumsum", "unique",
+}  # fmt: skip
 SHAPE_ATTRIBUTES = {"shape", "ndim", "is_cuda", "requires_grad", "is_cpu", "mT"}
 
 
