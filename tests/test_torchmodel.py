@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import resources
 
 import pytest
 
 from syncfinder.sites.site import KINDS
-from syncfinder.torchmodel.model import Effect, Model, Param, Row, Term, load, term
+from syncfinder.torchmodel.merge import merge
+from syncfinder.torchmodel.model import Effect, Model, Param, Row, Term, load, term, versions
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,7 @@ def test_loading_needs_no_torch() -> None:
 
 def test_load_is_cached_and_says_its_version(model: Model) -> None:
     assert load() is model
-    assert model.torch_version == "2.13"
+    assert model.torch_version == "2.11"
 
 
 def test_unknown_version() -> None:
@@ -170,10 +172,42 @@ def test_conditions(model: Model) -> None:
     assert not row(model, "torch.nonzero").effects[0].anywhere
 
 
-def test_measured_and_read(model: Model) -> None:
-    assert row(model, "torch.linalg.eigh").measured
-    assert not row(model, "torch.linalg.inv_ex").measured
-    assert not row(model, "torch.add").measured
+def test_what_was_seen(model: Model) -> None:
+    waits, silent = row(model, "torch.linalg.eigh").seen
+    assert waits >= 2 and silent == 0
+    waits, silent = row(model, "torch.linalg.inv_ex").seen
+    assert waits >= 1 and silent >= 1
+    waits, silent = row(model, "torch.add").seen
+    assert waits == 0 and silent >= 2
+    assert model.evidence["gpu"] == "NVIDIA H200" and model.evidence["torch"].startswith("2.11.")
+
+
+def test_versions() -> None:
+    assert versions() == ["2.6", "2.11", "2.15"]
+    assert all(load(v).torch_version == v for v in versions())
+
+
+@pytest.mark.parametrize("version", ["2.6", "2.15"])
+def test_other_versions_have_the_waits_of_what_they_have(model: Model, version: str) -> None:
+    other = load(version)
+    gone = [n for n in model.effect_names() if other.row(n) is None]
+    assert set(other.effect_names()) == set(model.effect_names()) - set(gone)
+
+
+def test_the_tables_are_what_the_sources_give() -> None:
+    tables, report = merge()
+    data = resources.files("syncfinder.torchmodel")
+    assert sorted(tables) == sorted(versions())
+    for version, text in tables.items():
+        assert (data / "data" / f"torch-{version}.json").read_text(encoding="utf-8") == text, "run the merge"
+    assert (data / "sources" / "report.md").read_text(encoding="utf-8") == report
+
+
+def test_every_wait_of_the_table_was_seen_and_its_condition_tells_the_calls_apart() -> None:
+    """The report's two lists of faults are empty."""
+    report = (resources.files("syncfinder.torchmodel") / "sources" / "report.md").read_text(encoding="utf-8")
+    assert "## Waits that no measured call showed (0)" in report
+    assert "## Measured calls that the stated condition does not explain (0)" in report
 
 
 def test_every_effect_is_of_a_known_kind_and_every_term_names_a_parameter(model: Model) -> None:
@@ -182,7 +216,7 @@ def test_every_effect_is_of_a_known_kind_and_every_term_names_a_parameter(model:
         found = row(model, name)
         known = {p.name for overload in found.overloads for p in overload}
         for effect in found.effects:
-            named = [t.parameter for t in effect.when if t.parameter and not t.test.startswith("init-")] + [
+            named = [t.parameter for t in effect.when if t.parameter and not t.test.startswith(("init-", "mode"))] + [
                 a for a in [effect.argument] if a
             ]
             if effect.kind not in KINDS or (known and not set(named) <= known):
@@ -226,7 +260,7 @@ def test_library_classes(model: Model) -> None:
     assert (linear.forward.returns, linear.forward.dtype, linear.forward.ndim) == (("tensor",), "float", "like")
     norm = model.library_class("torch.nn.BatchNorm2d")
     assert norm is not None and norm.forward is not None
-    assert norm.forward.effects[0].when == (Term("init-is", "momentum", None),)
+    assert norm.forward.effects[0].when == (Term("init-is", "momentum", None), Term("mode", "train"))
     normal = model.library_class("torch.distributions.Normal")
     assert normal is not None and not normal.is_module
     assert normal.constructor.effects[0].when == (Term("not-is", "validate_args", False),)

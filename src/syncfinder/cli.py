@@ -19,9 +19,12 @@ from syncfinder import __version__
 if TYPE_CHECKING:
     from syncfinder.check import Report
     from syncfinder.config import Settings
+    from syncfinder.runtime.fixture import Verdict
+    from syncfinder.torchmodel.model import Model
 
 CLEAN, FINDINGS, FAILED = 0, 1, 2
 _INTERRUPTED = 130
+_NEEDS_TORCH = "{error}: this command runs on a GPU and needs torch and numpy: pip install 'syncfinder[gpu]'"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -98,6 +101,7 @@ def cli() -> None:
 @click.option(
     "--exclude", multiple=True, callback=_split, metavar="PATTERNS", help="Leave out what matches (gitignore)."
 )
+@click.option("--torch-version", metavar="VERSION", help="The torch that the code runs with, such as 2.11.")
 @click.option("--show-info", is_flag=True, help="Show findings in set-up code, error paths and the like too.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 when there are findings.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="How many processes to use.")
@@ -199,7 +203,11 @@ def _wants_color() -> bool:
 @cli.command()
 @click.argument("code", required=False)
 @click.option("--all", "every", is_flag=True, help="All rules, in order of their codes.")
-def rule(code: str | None, every: bool) -> int:
+@click.option(
+    "--all-functions", is_flag=True, help="Only the functions of torch that the rule knows, and when they wait."
+)
+@click.option("--torch-version", metavar="VERSION", help="The torch that --all-functions speaks of, such as 2.11.")
+def rule(code: str | None, every: bool, all_functions: bool, torch_version: str | None) -> int:
     """Explain a rule, given its code (SF101) or its name (tensor-item)."""
     from syncfinder.report.rule import write
     from syncfinder.rules.catalogue import load
@@ -214,7 +222,84 @@ def rule(code: str | None, every: bool) -> int:
         if not wanted:
             names = [*rules, *(r.name for r in rules.values())]
             raise click.ClickException(f"there is no rule {code}{_near(code, names)}")
-    write(wanted, sys.stdout, terminal=sys.stdout.isatty())
+    if all_functions:
+        from syncfinder.report.functions import write as write_functions
+
+        write_functions(wanted, _torch_model(torch_version), sys.stdout, terminal=sys.stdout.isatty())
+    else:
+        write(wanted, sys.stdout, terminal=sys.stdout.isatty())
+    return CLEAN
+
+
+def _torch_model(version: str | None) -> Model:
+    from syncfinder.torchmodel.model import load, versions
+
+    try:
+        return load(version)
+    except FileNotFoundError as error:
+        raise click.ClickException(f"--torch-version must be one of {', '.join(versions())}") from error
+
+
+@cli.command()
+@click.argument("place", metavar="FILE:LINE")
+@click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
+def explain(place: str, isolated: bool) -> int:
+    """Say what is believed about every value on a line, why, and which findings stand there."""
+    from syncfinder.explain import explain as run
+    from syncfinder.report.explain import write
+    from syncfinder.source.decode import SourceError
+
+    name, colon, line = place.rpartition(":")
+    if not colon or not line.isdecimal():
+        raise click.UsageError(f"{place!r} is not FILE:LINE, such as model.py:120")
+    settings = _settings(Path(name), {"isolated": isolated})
+    try:
+        explanation = run(Path(name), int(line), settings)
+    except (SourceError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+    write(explanation, sys.stdout, color=_wants_color(), width=None)
+    return CLEAN
+
+
+def _say_verdict(verdict: Verdict) -> None:
+    click.echo(f"{verdict.path}: {'; '.join(verdict.faults) or 'agrees'}", err=True)
+
+
+@cli.command()
+@click.argument("fixtures", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the evidence here.")
+def verify(fixtures: tuple[Path, ...], json_file: Path | None) -> int:
+    """Run fixtures on this machine's GPU (needs torch) and compare what waits with their marks. Runs their code."""
+    try:
+        from syncfinder.report.verify import table
+        from syncfinder.runtime import verify as harness
+
+        verdicts = harness.verify(fixtures or (Path("fixtures"),), Path.cwd(), _say_verdict)
+    except ImportError as error:
+        raise click.ClickException(_NEEDS_TORCH.format(error=error)) from error
+    except (RuntimeError, FileNotFoundError) as error:
+        raise click.ClickException(str(error)) from error
+    if json_file is not None:
+        harness.write(verdicts, json_file)
+    table(verdicts, sys.stdout, color=_wants_color())
+    return FINDINGS if any(v.faults for v in verdicts) else CLEAN
+
+
+@cli.command()
+@click.option("--output-file", "-o", type=click.Path(dir_okay=False), required=True, help="Write the evidence here.")
+@click.option("--only", multiple=True, callback=_split, metavar="WORDS", help="Only what has one of these words in it.")
+def measure(output_file: str, only: tuple[str, ...]) -> int:
+    """Measure when torch makes the host wait, on this machine's GPU (needs torch). Runs torch's code and the probes."""
+    try:
+        from syncfinder.runtime.measure import measure as run
+        from syncfinder.runtime.measure import write as write_evidence
+
+        evidence = run(lambda line: click.echo(line, err=True), only)
+    except ImportError as error:
+        raise click.ClickException(_NEEDS_TORCH.format(error=error)) from error
+    except RuntimeError as error:
+        raise click.ClickException(str(error)) from error
+    write_evidence(evidence, Path(output_file))
     return CLEAN
 
 

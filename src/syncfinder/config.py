@@ -32,6 +32,7 @@ class Settings:
     ignore: tuple[str, ...] = ()
     min_confidence: Confidence = "likely"
     assume_device: str = "cuda"
+    torch_version: str | None = None  # None is the newest that was measured
     show_info: bool = False
     exclude: tuple[str, ...] = ()
     respect_gitignore: bool = True
@@ -86,6 +87,15 @@ def _one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
     return check
 
 
+def _torch_version(value: object) -> str:
+    from syncfinder.torchmodel.model import versions
+
+    known = versions()
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"must be one of {', '.join(known)} (text, not a number)")
+    return value
+
+
 _KEYS: dict[str, Callable[[object], Any]] = {
     "select": selectors,
     "extend-select": selectors,
@@ -93,6 +103,7 @@ _KEYS: dict[str, Callable[[object], Any]] = {
     "exclude": _strings,
     "min-confidence": _one_of(CONFIDENCES),
     "assume-device": _one_of(DEVICES),
+    "torch-version": _torch_version,
     "show-info": _boolean,
     "respect-gitignore": _boolean,
     "output-format": _one_of(OUTPUT_FORMATS),
@@ -151,6 +162,11 @@ def override(settings: Settings, options: Mapping[str, Any]) -> Settings:
     for key in ("min_confidence", "output_format", "jobs", "show_info"):
         if options.get(key):
             changes[key] = options[key]
+    if options.get("torch_version"):
+        try:
+            changes["torch_version"] = _torch_version(options["torch_version"])
+        except ValueError as error:
+            raise ConfigError(f"--torch-version {error}") from error
     if options.get("no_cache"):
         changes["cache"] = False
     return replace(settings, **changes)

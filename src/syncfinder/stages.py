@@ -88,7 +88,7 @@ def observe_here(
     from syncfinder.source.modules import Roots
     from syncfinder.torchmodel.model import load
 
-    project = Project(load(), Roots(), settings.assume_device == "cuda", HOT_ENTRIES)
+    project = Project(load(settings.torch_version), Roots(), settings.assume_device == "cuda", HOT_ENTRIES)
     project.checked = set(checked)
     observed = Observations()
     for path in files:

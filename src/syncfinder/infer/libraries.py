@@ -148,7 +148,7 @@ def library_method(
     if cls is None:
         return UNKNOWN
     row = cls.forward if name in ("forward", "__call__") else cls.method(name)
-    if row is not None:
+    if row is not None and not (cls.is_module and name in MOVES):
         owned = base.init.get("")
         if sure == CERTAIN:
             value = call_row(row, arguments, node, frame, base.init)
@@ -173,6 +173,23 @@ def unsure(row: Any, arguments: Arguments, node: ast.expr, frame: Frame, sure: i
     return UNKNOWN
 
 
+# methods of nn.Module whose meaning no row tells: they move the module, or give what it holds
+MOVES = {
+    "to", "cuda", "cpu", "eval", "train", "half", "float", "bfloat16", "requires_grad_", "apply", "parameters",
+    "buffers", "state_dict", "load_state_dict",
+}  # fmt: skip
+HOME = {"cuda": Device(CUDA), "cpu": Device(CPU)}
+
+
+def holds_tensors(base: Library, frame: Frame) -> bool:
+    """Return whether a library module may have parameters or buffers: one made of plain options only has none."""
+    cls = frame.project.model.library_class(base.name)
+    if cls is None or not cls.constructor.overloads:
+        return True
+    options = [p for overload in cls.constructor.overloads for p in overload]
+    return any(p.name == "device" or p.type[0] in "oT" for p in options) or not options
+
+
 def nn_method(base: Library, name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     """What torch.nn.Module gives to library modules: moves, casts, and their parameters."""
     here = base.init.get("device")
@@ -183,15 +200,20 @@ def nn_method(base: Library, name: str, arguments: Arguments, node: ast.expr, fr
         if frame.function is not None and "" not in base.init
         else ASSUMED
     )
-    if name in ("to", "cuda"):
-        target = Device(CUDA) if name == "cuda" else overlay.target_of(arguments, frame)[0]
+    if name in ("to", "cuda", "cpu"):
+        target = HOME.get(name) or overlay.target_of(arguments, frame)[0]
         if target is None:
             return base
-        if target.place & GPU and here is None:
+        if not holds_tensors(base, frame):
+            return base
+        if target.place == CPU and place == CUDA:
+            operand = Tensor(CUDA, why=here.why if isinstance(here, Device) else ())
+            frame.publish("copy", node, f"torch.nn.Module.{name}", operand)
+        elif target.place & GPU and (here is None or place == CPU):
             operand = Tensor(target.place, why=frame.reason("a module's parameters are made on the host", node))
             frame.publish("module", node, f"torch.nn.Module.{name}", operand)
         return Library(base.name, {**base.init, "device": target}, base.why)
-    if name in ("eval", "train", "half", "float", "bfloat16", "requires_grad_", "cpu", "apply"):
+    if name in ("eval", "train", "half", "float", "bfloat16", "requires_grad_", "apply"):
         return base
     held = Tensor(place, "float", why=frame.reason("a module's parameters are where the module is", node), sure=LIKELY)
     if name in ("parameters", "buffers"):

@@ -24,11 +24,13 @@ from syncfinder.infer.values import (
     NUMBER_ORDER,
     TEXT,
     UNKNOWN,
+    Api,
     Array,
     Const,
     Device,
     Dtype,
     Library,
+    Mapping,
     Number,
     Sequence,
     Tensor,
@@ -230,7 +232,8 @@ def operand_of(effect: Effect, bound: BoundCall, operands: list[Tensor]) -> Tens
         found = tensor_in(value) if value is not None else None
         if found is not None and found.waits:
             return found
-    waiting = [t for t in operands if t.waits]
+    # what a receiver was made with is an operand too: a distribution's parameters
+    waiting = [t for t in (*operands, *(t for v in bound.init.values() for t in tensors(v))) if t.waits]
     own = tensor_in(bound.values.get("self", UNKNOWN)) or tensor_in(bound.values.get("input", UNKNOWN))
     if own is not None and own.waits:
         return own
@@ -270,7 +273,7 @@ def is_tensor(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | Non
 def is_cuda(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
     value = bound.values.get(term.parameter)
     found = tensor_in(value) if value is not None else None
-    if found is None and isinstance(value, Sequence):
+    if found is None and isinstance(value, (Sequence, Mapping)):
         found = tensor_in(value.each())
     return CERTAIN if found is not None and found.waits else None
 
@@ -279,8 +282,16 @@ def is_host(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
     value = bound.values.get(term.parameter)
     if value is None:
         return None
+    if isinstance(value, Sequence):
+        parts = value.parts()
+        on_host = all(is_number(p) or isinstance(p, Sequence) or known_host(p) for p in parts)
+        return CERTAIN if parts and on_host else None
+    return CERTAIN if known_host(value) else None
+
+
+def known_host(value: Value) -> bool:
     found = tensor_in(value)
-    return CERTAIN if (found is not None and found.place == CPU) or isinstance(value, Array) else None
+    return (found is not None and found.place == CPU) or isinstance(value, Array)
 
 
 def is_list(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
@@ -298,7 +309,11 @@ def default_of(term: Term, bound: BoundCall) -> object:
 
 def equals(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
     value = bound.values.get(term.parameter)
-    have = value.value if isinstance(value, Const) else default_of(term, bound) if value is None else ...
+    have = default_of(term, bound) if value is None else ...
+    if isinstance(value, Const):
+        have = value.value
+    elif isinstance(value, Api):
+        have = value.name
     return CERTAIN if have is not ... and have == term.literal and (have is None) == (term.literal is None) else None
 
 
@@ -311,15 +326,56 @@ def negative(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None
     return CERTAIN if isinstance(value, Const) and isinstance(value.value, (int, float)) and value.value < 0 else None
 
 
-def is_bool(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+def is_mask(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
     value = bound.values.get(term.parameter, UNKNOWN)
     parts = value.items if isinstance(value, Sequence) and value.items is not None else (value,)
-    return CERTAIN if any(t.dtype == "bool" for part in parts for t in tensors(part)) else None
+    return CERTAIN if any(t.dtype == "bool" and t.waits for part in parts for t in tensors(part)) else None
 
 
 def has_ndim(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
     found = tensor_in(bound.values.get(term.parameter, UNKNOWN))
     return CERTAIN if found is not None and found.ndim == term.literal else None
+
+
+def is_large(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    """Sizes are known of lists only; a tensor of unknown size is not taken for a large one."""
+    value = bound.values.get(term.parameter)
+    items = value.items if isinstance(value, Sequence) else None
+    return CERTAIN if items is not None and isinstance(term.literal, int) and len(items) >= term.literal else None
+
+
+def is_matrix(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    """A norm over two dimensions: those of a matrix, or two that `dim` names."""
+    dim = bound.values.get("dim")
+    if dim is not None and dim.key != NONE.key:
+        return CERTAIN if isinstance(dim, Sequence) and dim.items is not None and len(dim.items) == 2 else None
+    found = tensor_in(bound.values.get(term.parameter, UNKNOWN))
+    return CERTAIN if found is not None and found.ndim == 2 else None
+
+
+def same(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    """Two arguments are equal, given or by default."""
+    have = []
+    for parameter in (term.parameter, str(term.literal)):
+        value = bound.values.get(parameter)
+        default = next((p.default for p in bound.parameters if p.name == parameter), ...)
+        have.append(value.value if isinstance(value, Const) else default if value is None else ...)
+    return CERTAIN if have[0] is not ... and have[0] == have[1] else None
+
+
+def init_is_cuda(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    found = tensor_in(bound.init.get(term.parameter, UNKNOWN))
+    return CERTAIN if found is not None and found.waits else None
+
+
+def never(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    """What the source does not tell and is seldom so: a matrix that is not square."""
+    return None
+
+
+def may_hold(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    """What the source does not tell and is usually so: equal shapes, a module's mode."""
+    return CERTAIN
 
 
 def not_made_with(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
@@ -336,6 +392,10 @@ def init_is(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
     return CERTAIN if isinstance(value, Const) and value.value == term.literal else None
 
 
+def init_differs(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
+    return CERTAIN if init_is(term, bound, operands) is None else None
+
+
 def init_given(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | None:
     value = bound.init.get(term.parameter)
     return None if value is None or value.key == NONE.key else CERTAIN
@@ -347,9 +407,11 @@ def init_missing(term: Term, bound: BoundCall, operands: list[Tensor]) -> int | 
 
 TERMS: dict[str, Callable[[Term, BoundCall, list[Tensor]], int | None]] = {
     "given": given, "missing": missing, "tensor": is_tensor, "cuda": is_cuda, "host": is_host, "list": is_list,
-    "number": is_number_term, "negative": negative, "is": equals, "not-is": differs, "bool": is_bool,
-    "ndim": has_ndim, "not-made-with": not_made_with, "init-is": init_is, "init-given": init_given,
-    "init-missing": init_missing, "anywhere": lambda term, bound, operands: CERTAIN,
+    "number": is_number_term, "negative": negative, "is": equals, "not-is": differs, "mask": is_mask,
+    "ndim": has_ndim, "not-made-with": not_made_with, "init-is": init_is, "init-not-is": init_differs, "init-given": init_given,
+    "init-missing": init_missing, "large": is_large, "oblong": never, "matrix": is_matrix, "same": same, "init-cuda": init_is_cuda,
+    "same-shape": may_hold, "mode": may_hold,
+    "anywhere": lambda term, bound, operands: CERTAIN,
 }  # fmt: skip
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
+from syncfinder.rules.evidence import confirmed
+
 if TYPE_CHECKING:
     from syncfinder.rules.catalogue import Rule
 
@@ -18,6 +20,7 @@ def markdown(rule: Rule) -> str:
     parts += _section("Example", _code(rule.example_bad))
     parts += _section("Use instead", _code(rule.example_good))
     parts += _section("Fix safety", rule.fix_safety)
+    parts += _section("Evidence", "\n\n".join([*confirmed(rule.code), rule.confirmed.strip()]))
     parts += _section("References", "\n".join(f"- {reference}" for reference in rule.references))
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 

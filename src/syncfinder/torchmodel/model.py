@@ -8,18 +8,13 @@ from __future__ import annotations
 import ast
 import functools
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-DEFAULT_VERSION = "2.13"
+# the newest version that was measured on a GPU
+DEFAULT_VERSION = "2.11"
 TENSOR = "torch.Tensor."
 
 
@@ -43,11 +38,13 @@ class Term:
     """One condition of an effect: `test` on `parameter`, compared with `literal` by the tests "is" and "not-is".
 
     Tests about the argument of a parameter: given (not None), missing, tensor, cuda (a tensor on the GPU), host (a CPU
-    tensor or an array), list (a list, tuple or array), number, bool (a boolean tensor), negative (a number below zero),
-    ndim (a tensor of `literal` dimensions), is and not-is (equal to `literal`; a missing one has its default),
-    not-made-with (an object whose constructor was not called with keyword `literal[0]` equal to `literal[1]`).
-    With the prefix "init-" they are about the arguments that the receiver was constructed with. "anywhere" has no
-    parameter: the host waits even if no tensor among the arguments is on the GPU.
+    tensor or an array), list (a list, tuple or array), number, mask (a boolean tensor on the GPU), negative (a number
+    below zero), ndim (a tensor of `literal` dimensions), large (of at least `literal` elements), same-shape (a tensor
+    of the first argument's shape), oblong (a matrix that is not square), matrix (of two dimensions, or `dim` names two),
+    same (equal to the argument of parameter `literal`), is and not-is (equal to `literal`; a missing one has its default), not-made-with (an
+    object whose constructor was not called with keyword `literal[0]` equal to `literal[1]`). With the prefix "init-"
+    they are about the arguments that the receiver was constructed with. "mode" is about a module: its parameter is
+    train or eval. "anywhere" has no parameter: the host waits even if no tensor among the arguments is on the GPU.
     """
 
     test: str
@@ -87,7 +84,7 @@ class Row:
     `ndim`: same (the largest of all tensors), like (the first tensor's), reduce (one less per dim given, else 0),
     +1, -1, 0, 1, 2, 3, size (the length of the size list), unknown; `ndims` are those of the overloads.
     `effects` are alternatives. `quiet` are parameters of number type that take a tensor without reading it.
-    `measured` is true when an effect comes from a GPU measurement rather than from reading torch's source.
+    `seen` counts the measured calls that made the host wait, and those that did not; (0, 0) if it was not measured.
     """
 
     name: str
@@ -101,7 +98,7 @@ class Row:
     ndims: tuple[str, ...] = ("same",)
     effects: tuple[Effect, ...] = ()
     quiet: frozenset[str] = frozenset()
-    measured: bool = False
+    seen: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,26 +126,26 @@ class LibraryClass:
 
 
 class Model:
-    """The tables of one torch version. `torch_version` is the version that the generated part was made from."""
+    """The table of one torch version, as `merge` writes it.
 
-    def __init__(self, api: Mapping[str, Any], overlay: Mapping[str, Any]) -> None:
-        self.torch_version: str = api["torch"]
-        self.distinctive: dict[str, str] = dict(overlay.get("distinctive", {}))
-        self._generated: Mapping[str, Any] = api["rows"]
-        self._kept: Mapping[str, Any] = overlay.get("rows", {})
-        self._classes: dict[str, dict[str, Any]] = {k: dict(v) for k, v in api.get("classes", {}).items()}
-        for name, entry in overlay.get("classes", {}).items():
-            self._classes.setdefault(name, {}).update(entry)
-        self._attributes: dict[str, str] = {**api["attributes"], **overlay.get("attributes", {})}
-        self._dtypes: Mapping[str, str] = overlay.get("dtypes", {})
-        self._aliases: Mapping[str, str] = overlay.get("aliases", {})
-        self._numpy = frozenset(overlay.get("numpy_methods", ()))
-        self._weak = frozenset(overlay.get("weak_methods", ()))
-        self._effects = _by_name(overlay.get("effect", ()))
-        self._quiet: dict[str, set[str]] = {}
-        for entry in overlay.get("quiet", ()):
-            for name in entry["on"]:
-                self._quiet.setdefault(name, set()).add(entry["argument"])
+    `torch_version` is the version that the signatures were generated from; `evidence` says on what the waits were
+    measured: gpu, driver, torch, cuda and date.
+    """
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self.torch_version: str = table["torch"]
+        self.evidence: dict[str, str] = dict(table.get("evidence", {}))
+        self.distinctive: dict[str, str] = dict(table["distinctive"])
+        self._raw: Mapping[str, Any] = table["rows"]
+        self._classes: Mapping[str, Any] = table["classes"]
+        self._attributes: Mapping[str, str] = table["attributes"]
+        self._dtypes: Mapping[str, str] = table["dtypes"]
+        self._aliases: Mapping[str, str] = table["aliases"]
+        self._numpy = frozenset(table["numpy_methods"])
+        self._weak = frozenset(table["weak_methods"])
+        self._effects: Mapping[str, list[Mapping[str, Any]]] = table.get("effects", {})
+        self._quiet: Mapping[str, list[str]] = table.get("quiet", {})
+        self._seen: Mapping[str, list[int]] = table.get("seen", {})
         self._rows: dict[str, Row | None] = {}
         self._library: dict[str, LibraryClass | None] = {}
         self._canonical: dict[str, str] = {}
@@ -196,6 +193,10 @@ class Model:
             found = self._library[name] = self._build_class(name)
             return found
 
+    def class_names(self) -> list[str]:
+        """Return the names of all library classes, sorted."""
+        return sorted(self._classes)
+
     def canonical(self, name: str) -> str:
         """Return the one name that the tables use for a dotted name, e.g. torch.functional.norm -> torch.norm."""
         if not name.startswith("torch"):
@@ -233,14 +234,22 @@ class Model:
         return name
 
     def _build(self, name: str) -> Row | None:
-        generated = self._generated.get(name)
-        kept = self._kept.get(name)
+        raw = self._raw.get(name) or self._of_class(name)
         effects = self._effects.get(name)
-        if generated is None:
-            generated = self._of_class(name)
-        if generated is None and kept is None and effects is None:
+        if raw is None and effects is not None:
+            raw = self._inherited(name)
+        if raw is None and effects is None:
             return None
-        return _row(name, {**(generated or {}), **(kept or {})}, effects or [], self._quiet.get(name, ()))
+        return _row(name, raw or {}, effects or [], self._quiet.get(name, ()), self._seen.get(name, (0, 0)))
+
+    def _inherited(self, name: str) -> dict[str, Any] | None:
+        """The raw row of a method that a class has from a base."""
+        owner, _, method = name.rpartition(".")
+        for base in self._classes.get(owner, {}).get("bases", ()):
+            found: dict[str, Any] | None = self._raw.get(f"{base}.{method}") or self._inherited(f"{base}.{method}")
+            if found is not None:
+                return found
+        return None
 
     def _of_class(self, name: str) -> dict[str, Any] | None:
         """The raw row of a class's constructor, or of a module's forward."""
@@ -267,14 +276,6 @@ class Model:
         )
 
 
-def _by_name(entries: Any) -> dict[str, list[Mapping[str, Any]]]:
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for entry in entries:
-        for name in entry["on"]:
-            found.setdefault(name, []).append(entry)
-    return found
-
-
 def _submodule_names(classes: Mapping[str, Any]) -> dict[str, list[str]]:
     """Index the classes by their last name, for names that spell out the module a class is defined in."""
     found: dict[str, list[str]] = {}
@@ -283,7 +284,7 @@ def _submodule_names(classes: Mapping[str, Any]) -> dict[str, list[str]]:
     return found
 
 
-def _row(name: str, raw: Mapping[str, Any], effects: list[Mapping[str, Any]], quiet: Any) -> Row:
+def _row(name: str, raw: Mapping[str, Any], effects: list[Mapping[str, Any]], quiet: Any, seen: Any) -> Row:
     overloads = tuple(_params(tuple(o)) for o in raw.get("o", ()))
     returns = (
         tuple(raw["ro"]) if "ro" in raw else (raw.get("r", "tensor" if raw else "unknown"),) * max(1, len(overloads))
@@ -301,7 +302,7 @@ def _row(name: str, raw: Mapping[str, Any], effects: list[Mapping[str, Any]], qu
         ndims=tuple(raw["ndo"]) if "ndo" in raw else (ndim,) * len(returns),
         effects=tuple(_effect(e) for e in effects),
         quiet=frozenset(quiet),
-        measured=any(not e.get("read_only", False) for e in effects),
+        seen=(seen[0], seen[1]),
     )
 
 
@@ -348,14 +349,19 @@ def _literal(text: str) -> object:
         return ...
 
 
+def versions() -> list[str]:
+    """Return the torch versions with a table, the oldest first."""
+    data = resources.files("syncfinder.torchmodel") / "data"
+    names = [f.name[len("torch-") : -len(".json")] for f in data.iterdir() if f.name.startswith("torch-")]
+    return sorted(names, key=lambda v: tuple(int(part) for part in v.split(".")))
+
+
 @functools.cache
 def load(version: str | None = None) -> Model:
-    """Return the model for a torch version such as "2.13"; the default is the newest one with a table.
+    """Return the model for a torch version such as "2.11"; the default is the newest one that was measured.
 
     Raises:
         FileNotFoundError: there is no table for that version.
     """
     data = resources.files("syncfinder.torchmodel") / "data"
-    api = json.loads((data / f"api-{version or DEFAULT_VERSION}.json").read_text(encoding="utf-8"))
-    overlay = tomllib.loads((data / "overlay.toml").read_text(encoding="utf-8"))
-    return Model(api, overlay)
+    return Model(json.loads((data / f"torch-{version or DEFAULT_VERSION}.json").read_bytes()))

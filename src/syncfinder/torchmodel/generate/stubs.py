@@ -7,7 +7,8 @@ import functools
 import pathlib
 from collections.abc import Iterator
 
-from syncfinder.torchmodel.signatures import LONGEST_DEFAULT, RETURNS, Overload, _tuple_of_tensors, python_letter
+from syncfinder.torchmodel.generate import docstrings
+from syncfinder.torchmodel.generate.signatures import LONGEST_DEFAULT, Overload, python_letter, returned, taken
 
 ATTRIBUTE_KINDS = {
     "Tensor": "tensor",
@@ -24,14 +25,21 @@ ATTRIBUTE_KINDS = {
 
 @functools.cache
 def _functions() -> dict[tuple[str, str], list[ast.FunctionDef]]:
+    """Return the stubs by class of torch._C ("Tensor" is TensorBase), or "torch", and name."""
     found: dict[tuple[str, str], list[ast.FunctionDef]] = {}
-    for owner, body in (("Tensor", _class("TensorBase").body), ("torch", _module("_VariableFunctions.pyi").body)):
+    compiled = _module("__init__.pyi").body
+    bodies = [("torch", _module("_VariableFunctions.pyi").body), ("torch", compiled)]
+    bodies += [(n.name.replace("TensorBase", "Tensor"), n.body) for n in compiled if isinstance(n, ast.ClassDef)]
+    for owner, body in bodies:
+        here: dict[tuple[str, str], list[ast.FunctionDef]] = {}
         for node in body:
             if isinstance(node, ast.FunctionDef):
-                found.setdefault((owner, node.name), []).append(node)
+                here.setdefault((owner, node.name), []).append(node)
+        found = {**here, **found}
     return found
 
 
+@functools.cache
 def _module(name: str) -> ast.Module:
     import torch
 
@@ -43,16 +51,28 @@ def _class(name: str) -> ast.ClassDef:
 
 
 def overloads(owner: str, name: str) -> list[Overload]:
-    """Return the overloads of a function ("torch") or method ("Tensor") in the stubs."""
-    return [_overload(node, owner == "Tensor") for node in _functions().get((owner, name), [])]
+    """Return the overloads of a function ("torch"), or of a method of "Tensor" or another class, in the stubs."""
+    return [of_definition(node, owner == "Tensor") for node in _functions().get((owner, name), [])]
 
 
-def _overload(node: ast.FunctionDef, method: bool) -> Overload:
+def of_definition(node: ast.FunctionDef, method: bool) -> Overload:
+    """Return the overload of a definition; a method's first parameter is the tensor."""
     params = list(_params(node.args, method))
-    returned = ast.unparse(node.returns) if node.returns is not None else ""
-    kinds = {"T": "tensor", "T*": "list", "none": "none", "i*": "size", **RETURNS}
-    returns = _tuple_of_tensors(returned) or kinds.get(python_letter(returned), "unknown")
-    return Overload(node.name, params, "self" if node.name.endswith("_") and method else returns)
+    result = returned(ast.unparse(node.returns)) if node.returns is not None else "unknown"
+    return Overload(node.name, params, "self" if node.name.endswith("_") and method else result)
+
+
+def of_docstring(name: str, text: str | None, method: bool) -> list[Overload]:
+    """Return the overload of a compiled function by the signature that its docstring begins with, if any."""
+    node = docstrings.definition(text, name)
+    if node is None:
+        return []
+    made = of_definition(node, method)
+    told = {"input": "T", **docstrings.letters(text)}
+    params = docstrings.typed(made.params, told)
+    if method and params[:1] != ["self:T"]:
+        params.insert(0, "self:T")
+    return [Overload(made.name, params, made.returns)]
 
 
 def _params(args: ast.arguments, method: bool) -> Iterator[str]:
@@ -62,7 +82,7 @@ def _params(args: ast.arguments, method: bool) -> Iterator[str]:
         yield "self:T" if method and i == 0 else _param(arg, default)
     if args.vararg is not None:
         yield f"{args.vararg.arg}:{_letter(args.vararg)}*="
-    elif args.kwonlyargs:
+    if any(a.arg not in ("out", "memory_format") for a in args.kwonlyargs):
         yield "*"
     for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
         if arg.arg not in ("out", "memory_format"):
@@ -70,7 +90,7 @@ def _params(args: ast.arguments, method: bool) -> Iterator[str]:
 
 
 def _letter(arg: ast.arg) -> str:
-    return python_letter(ast.unparse(arg.annotation)) if arg.annotation is not None else "o"
+    return taken(python_letter(ast.unparse(arg.annotation))) if arg.annotation is not None else "o"
 
 
 def _param(arg: ast.arg, default: ast.expr | None) -> str:

@@ -7,7 +7,9 @@ A rule is kept only if every sample obeys it, and if the samples can tell it fro
 
 from __future__ import annotations
 
+import importlib
 import itertools
+import random
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -47,11 +49,21 @@ def measure() -> dict[str, Rule]:
     for op in op_db:
         if op.name.startswith(("_", "ops.", "jiterator")):
             continue
+        seed()
         seen = list(_runs(op))
         for name in (op.name, *(a.name for a in op.aliases)):
             runs.setdefault("torch." + name, []).extend(seen)
             floats_only["torch." + name] = not _supports_integers(op)
     return {name: _rule(seen, floats_only[name]) for name, seen in runs.items() if seen}
+
+
+def seed() -> None:
+    """Make what is random the same in every run."""
+    import torch
+
+    torch.manual_seed(0)
+    random.seed(0)
+    importlib.import_module("numpy").random.seed(0)
 
 
 def _supports_integers(op: Any) -> bool:
@@ -104,7 +116,12 @@ def _tensors(values: Iterable[Any]) -> Iterable[Any]:
 
 
 def _shape(tensor: Any) -> tuple[str, int]:
-    kind = (
+    return kind_of(tensor), tensor.ndim
+
+
+def kind_of(tensor: Any) -> str:
+    """Return "bool", "int", "float" or "complex" for a tensor."""
+    return (
         "complex"
         if tensor.is_complex()
         else "float"
@@ -113,7 +130,6 @@ def _shape(tensor: Any) -> tuple[str, int]:
         if str(tensor.dtype) == "torch.bool"
         else "int"
     )
-    return kind, tensor.ndim
 
 
 def _rule(seen: list[Seen], floats_only: bool) -> Rule:

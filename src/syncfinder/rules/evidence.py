@@ -1,0 +1,44 @@
+"""What a GPU confirmed of a rule: the evidence that `syncfinder verify` wrote for its fixtures."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+def folder() -> Path | None:
+    """Return the folder of the evidence files: inside an installed wheel, else the one of the source tree."""
+    package = Path(__file__).resolve().parents[1]
+    return next((c for c in (package / "_evidence", package.parents[1] / "fixtures" / "evidence") if c.is_dir()), None)
+
+
+def confirmed(code: str) -> Iterator[str]:
+    """Yield a sentence per machine: how many marked places of the rule's fixtures waited, and what a fix saves."""
+    where = folder()
+    for path in sorted(where.glob("*.json")) if where is not None else ():
+        found: dict[str, Any] = json.loads(path.read_bytes())
+        mine = [
+            v for name, v in found["fixtures"].items() if name.rpartition("/")[0].rpartition("/")[2].startswith(code)
+        ]
+        if mine:
+            yield _sentence(code, found, mine)
+
+
+def _sentence(code: str, found: dict[str, Any], verdicts: list[dict[str, Any]]) -> str:
+    marked = agreeing = 0
+    for verdict in verdicts:
+        wrong = {int(word) for fault in verdict["faults"] for word in fault.split() if word.isdecimal()}
+        lines = {int(line) for line, codes in verdict["marks"].items() if code in codes}
+        marked += len(lines)
+        agreeing += len(lines - wrong)
+    text = f"Confirmed on {found['gpu']}, torch {found['torch']}, {found['date']}: {agreeing} of {marked} places"
+    twins = [t for v in verdicts for t in v["twins"]]
+    if not twins:
+        return text + "."
+    before = statistics.median(t["before_ms"] for t in twins)
+    after = statistics.median(t["after_ms"] for t in twins)
+    queued = found["queued_ms"]
+    return f"{text}; blocked {before:.1f} ms -> {after:.2f} ms behind {queued:.0f} ms of work ({len(twins)} fixes)."

@@ -1,0 +1,150 @@
+"""Attributing waits to expressions: which instruction of a function made the host wait.
+
+The function runs with a trace of every instruction. The sync debug mode's warnings are caught where they are raised.
+For waits that it does not report, the stream is kept busy all the time: an instruction that takes long and ends only
+when the stream is idle has waited. Positions are those of the instruction in the source (co_positions, CPython 3.11).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import types
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from syncfinder.runtime.fixture import Place
+from syncfinder.runtime.instruments import REPORT, Stall
+
+# the stream always has this much work before an instruction starts
+AHEAD_MS = 8.0
+# an instruction that takes this long, and ends with an idle stream, has waited
+LONG_MS = 4.0
+
+
+@dataclass(slots=True)
+class Waits:
+    """The places at which the sync debug mode spoke, and those that blocked behind the stalled stream."""
+
+    reported: set[Place] = field(default_factory=set)
+    blocked: set[Place] = field(default_factory=set)
+
+    @property
+    def places(self) -> set[Place]:
+        return self.reported | self.blocked
+
+
+def waits_of(call: Callable[[], Any], filename: str, source: str, stall: Stall, rounds: int = 2) -> Waits:
+    """Run a function several times and return where the host waited in `filename`'s code.
+
+    It runs once before, so that what is slow only the first time is not taken for a wait; a place has blocked if it
+    did in every round.
+
+    Raises:
+        Exception: whatever the function raises.
+    """
+    call()
+    lines = source.split("\n")
+    found = Waits(_reported(call, filename, lines))
+    blocked = [_blocked(call, filename, lines, stall) for _ in range(rounds)]
+    found.blocked = set.intersection(*blocked)
+    return found
+
+
+def _reported(call: Callable[[], Any], filename: str, lines: list[str]) -> set[Place]:
+    places: set[Place] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if REPORT in str(message):
+            place = _innermost(sys._getframe(1), filename, lines)
+            if place is not None:
+                places.add(place)
+
+    torch.cuda.synchronize()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = show
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            call()
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+    torch.cuda.synchronize()
+    return places
+
+
+def _innermost(frame: types.FrameType | None, filename: str, lines: list[str]) -> Place | None:
+    """The place at which the innermost frame of the file stands."""
+    while frame is not None:
+        if frame.f_code.co_filename == filename:
+            return _place(frame.f_code, frame.f_lasti, lines)
+        frame = frame.f_back
+    return None
+
+
+def _place(code: types.CodeType, instruction: int, lines: list[str]) -> Place | None:
+    # `verify` has asked for CPython 3.11
+    line, end_line, column, end_column = list(code.co_positions())[instruction // 2]  # type: ignore[attr-defined]
+    if line is None or end_line is None or column is None or end_column is None:
+        return None
+    return Place(line, _characters(lines[line - 1], column), end_line, _characters(lines[end_line - 1], end_column))
+
+
+def _characters(line: str, offset: int) -> int:
+    """A column in bytes, from 0, as one in characters, from 1."""
+    return len(line.encode()[:offset].decode(errors="replace")) + 1
+
+
+class _Watch:
+    """Keeps the stream busy, and notes the instruction that ran until it was idle."""
+
+    def __init__(self, filename: str, lines: list[str], stall: Stall) -> None:
+        self.filename, self.lines, self.stall = filename, lines, stall
+        self.places: set[Place] = set()
+        self.current: tuple[types.CodeType, int] | None = None
+        self.started = 0.0
+        self.over = stall(AHEAD_MS)
+        self.busy_until = time.perf_counter() + AHEAD_MS / 1e3
+
+    def trace(self, frame: types.FrameType, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename != self.filename:
+            return None
+        frame.f_trace_opcodes = True
+        frame.f_trace_lines = False
+        if event in ("opcode", "return"):
+            self.step((frame.f_code, frame.f_lasti) if event == "opcode" else None)
+        return self.trace
+
+    def step(self, following: tuple[types.CodeType, int] | None) -> None:
+        """The current instruction is done: did it wait? Then make the stream busy for the following one."""
+        now = time.perf_counter()
+        idle = self.over.query()
+        if self.current is not None and idle and (now - self.started) * 1e3 >= LONG_MS:
+            place = _place(*self.current, self.lines)
+            if place is not None:
+                self.places.add(place)
+        if idle:
+            self.busy_until = now
+        if (self.busy_until - now) * 1e3 < AHEAD_MS:
+            self.over = self.stall(AHEAD_MS)
+            self.busy_until += AHEAD_MS / 1e3
+        if following is not None:
+            self.current = following
+        self.started = time.perf_counter()
+
+
+def _blocked(call: Callable[[], Any], filename: str, lines: list[str], stall: Stall) -> set[Place]:
+    torch.cuda.synchronize()
+    watch = _Watch(filename, lines, stall)
+    before = sys.gettrace()
+    sys.settrace(watch.trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    torch.cuda.synchronize()
+    return watch.places

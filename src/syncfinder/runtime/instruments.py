@@ -1,0 +1,134 @@
+"""Whether the host waits for the GPU in a call: two instruments.
+
+The sync debug mode reports waits that torch itself makes (c10::cuda::warn_or_error_on_sync). A stalled stream shows
+every other one: the stream is kept busy, and a call that comes back only when the stream is done has waited.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+STALL_MS = 6.0
+LONG_STALL_MS = 30.0
+REPORT = "called a synchronizing CUDA operation"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`reported`: the sync debug mode spoke. `blocked`: the call came back only when the stalled stream was done.
+
+    `blocked_ms` is how long the call took behind the stall that decided, `stall_ms` how long that stall was.
+    """
+
+    reported: bool
+    blocked: bool
+    blocked_ms: float
+    stall_ms: float
+
+    @property
+    def waits(self) -> bool:
+        return self.reported or self.blocked
+
+
+class Stall:
+    """Keeps the current stream busy for a given time, with a kernel that only spins (torch.cuda._sleep)."""
+
+    def __init__(self) -> None:
+        self._cycles_per_ms = _cycles_per_ms()
+
+    def __call__(self, milliseconds: float) -> torch.cuda.Event:
+        """Queue the stall and return an event that is done when it is over."""
+        torch.cuda._sleep(int(milliseconds * self._cycles_per_ms))
+        over = torch.cuda.Event()
+        over.record()
+        return over
+
+
+def _cycles_per_ms() -> float:
+    """Measure the clock: the longest of three, since it rises once the GPU is busy."""
+    cycles, rates = 20_000_000, []
+    for _ in range(3):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        torch.cuda._sleep(cycles)
+        end.record()
+        end.synchronize()
+        rates.append(cycles / start.elapsed_time(end))
+    return float(max(rates))
+
+
+@contextlib.contextmanager
+def sync_reports() -> Iterator[list[str]]:
+    """Collect the sync debug mode's messages of the block."""
+    found: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            yield found
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+            found += [str(w.message) for w in caught if REPORT in str(w.message)]
+
+
+def judge(prepare: Callable[[], Callable[[], Any]], stall: Stall) -> Verdict:
+    """Say whether the host waits in the call that `prepare` returns; it is prepared afresh for each run.
+
+    A call that is done before the stall is over has not waited, whatever the debug mode says about other streams. One
+    that is not may only be slow on the host, so it is run again behind a longer stall.
+
+    Raises:
+        Exception: whatever the call raises.
+    """
+    call = prepare()
+    torch.cuda.synchronize()
+    with sync_reports() as reports:
+        result = call()
+    torch.cuda.synchronize()
+    del result
+    blocked, took = _behind(prepare, stall, STALL_MS)
+    length = STALL_MS
+    if blocked:
+        blocked, took = _behind(prepare, stall, LONG_STALL_MS)
+        length = LONG_STALL_MS
+    return Verdict(bool(reports), blocked, round(took, 2), length)
+
+
+def _behind(prepare: Callable[[], Callable[[], Any]], stall: Stall, milliseconds: float) -> tuple[bool, float]:
+    call = prepare()
+    torch.cuda.synchronize()
+    over = stall(milliseconds)
+    start = time.perf_counter()
+    result = call()
+    took = (time.perf_counter() - start) * 1e3
+    blocked = over.query()
+    torch.cuda.synchronize()
+    del result
+    return blocked, took
+
+
+def machine() -> dict[str, str]:
+    """Return what the evidence was seen on: GPU, driver, torch and CUDA versions."""
+    return {
+        "gpu": torch.cuda.get_device_name(),
+        "driver": _driver(),
+        "torch": str(torch.__version__),
+        "cuda": str(torch.version.cuda),
+    }
+
+
+def _driver() -> str:
+    import subprocess
+
+    try:
+        command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")[0].strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"

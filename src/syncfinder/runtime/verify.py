@@ -1,0 +1,181 @@
+"""`syncfinder verify`: run fixtures on a GPU and compare what is seen with their marks.
+
+A fixture is a module of functions without required parameters. A line that ends in `# expect: CODE` must make the host
+wait, no other line may. `name_fixed` is the twin of `name`: it must return the same, and not wait. The fixtures' code
+is run.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+import inspect
+import json
+import statistics
+import sys
+import time
+import types
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from syncfinder.runtime.attribute import waits_of
+from syncfinder.runtime.fixture import QUEUED_MS, Seen, Twin, Verdict, compare, digest, fixture_files, marks
+from syncfinder.runtime.instruments import Stall, machine
+
+FIXED = "_fixed"
+REPEATS = 5
+SEED = 20
+
+
+def verify(paths: Iterable[Path], root: Path, progress: Callable[[Verdict], None]) -> list[Verdict]:
+    """Run fixtures and return a verdict for each file, its path relative to `root`.
+
+    Raises:
+        RuntimeError: torch has no GPU here, or Python is too old.
+        FileNotFoundError: there are no fixtures.
+    """
+    files = fixture_files(paths)
+    if sys.version_info < (3, 11):
+        raise RuntimeError("verify needs CPython 3.11 or newer: older ones do not tell where an expression stands")
+    if not torch.cuda.is_available():
+        raise RuntimeError("no GPU: verify needs one that torch can use (torch.cuda.is_available() is false)")
+    stall = Stall()
+    verdicts = []
+    for path in files:
+        verdicts.append(_verify(path, root, stall))
+        progress(verdicts[-1])
+    return verdicts
+
+
+def evidence(verdicts: Iterable[Verdict]) -> dict[str, Any]:
+    """Return the evidence file's content: the machine, the date, and a verdict per fixture."""
+    return {
+        **machine(),
+        "date": datetime.date.today().isoformat(),
+        "queued_ms": QUEUED_MS,
+        "fixtures": {v.path: {k: x for k, x in asdict(v).items() if k != "path"} for v in verdicts},
+    }
+
+
+def write(verdicts: Iterable[Verdict], path: Path) -> None:
+    """Write the evidence file."""
+    path.write_text(json.dumps(evidence(verdicts), indent=1) + "\n", encoding="utf-8")
+
+
+def _verify(path: Path, root: Path, stall: Stall) -> Verdict:
+    text = path.read_text(encoding="utf-8")
+    verdict = Verdict(_relative(path, root), digest(path), marks(text))
+    try:
+        functions = _functions(_load(path))
+    except Exception as error:
+        verdict.faults.append(f"cannot be loaded: {type(error).__name__}: {error}")
+        return verdict
+    by_line: dict[int, Seen] = {}
+    for name, function in functions.items():
+        try:
+            waits = waits_of(_seeded(function), str(path.resolve()), text, stall)
+        except Exception as error:
+            verdict.faults.append(f"{name} raised {type(error).__name__}: {error}")
+            continue
+        for place in sorted(waits.places):
+            seen = by_line.setdefault(place.line, Seen(place.line, [], False, False))
+            seen.places.append(place)
+            seen.reported |= place in waits.reported
+            seen.blocked |= place in waits.blocked
+    verdict.seen = [by_line[line] for line in sorted(by_line)]
+    compare(verdict, text)
+    for name, function in functions.items():
+        fixed = functions.get(name + FIXED)
+        if fixed is not None:
+            _twin(name, function, fixed, verdict, stall)
+    return verdict
+
+
+def _relative(path: Path, root: Path) -> str:
+    try:
+        return path.resolve().relative_to(root.resolve()).as_posix()
+    except ValueError:
+        return path.as_posix()
+
+
+def _load(path: Path) -> types.ModuleType:
+    spec = importlib.util.spec_from_file_location(f"fixture_{path.stem}", path.resolve())
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _functions(module: types.ModuleType) -> dict[str, Callable[[], Any]]:
+    """The module's own functions that can be called without arguments; others are their helpers."""
+    found: dict[str, Callable[[], Any]] = {}
+    for name, value in vars(module).items():
+        if not inspect.isfunction(value) or value.__module__ != module.__name__ or name.startswith("_"):
+            continue
+        parameters = inspect.signature(value).parameters.values()
+        if all(p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+            found[name] = value
+    return found
+
+
+def _seeded(function: Callable[[], Any]) -> Callable[[], Any]:
+    def call() -> Any:
+        torch.manual_seed(SEED)
+        return function()
+
+    return call
+
+
+def _twin(name: str, function: Callable[[], Any], fixed: Callable[[], Any], verdict: Verdict, stall: Stall) -> None:
+    original, better = _seeded(function), _seeded(fixed)
+    equal = same(better(), original())
+    if not equal:
+        verdict.faults.append(f"{name}{FIXED} returns something else than {name}")
+    times = {
+        (which, queued): _blocked_ms(call, queued, stall)
+        for which, call in (("before", original), ("after", better))
+        for queued in (QUEUED_MS, 0.0)
+    }
+    verdict.twins.append(
+        Twin(
+            name,
+            equal,
+            times["before", QUEUED_MS],
+            times["after", QUEUED_MS],
+            times["before", 0.0],
+            times["after", 0.0],
+        )
+    )
+
+
+def same(a: Any, b: Any) -> bool:
+    """Return whether two results are equal: tensors within their dtype's tolerance, wherever they live."""
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        try:
+            torch.testing.assert_close(a, b, check_device=False)
+        except AssertionError:
+            return False
+        return True
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
+    return bool(a == b)
+
+
+def _blocked_ms(call: Callable[[], Any], queued: float, stall: Stall) -> float:
+    """The median CPU time of a call behind queued work, in milliseconds."""
+    took = []
+    for _ in range(REPEATS):
+        torch.cuda.synchronize()
+        if queued:
+            stall(queued)
+        start = time.perf_counter()
+        call()
+        took.append((time.perf_counter() - start) * 1e3)
+        torch.cuda.synchronize()
+    return round(statistics.median(took), 3)

@@ -1,0 +1,1 @@
+"""Writing `sources/api-*.json` from an installed torch: run `python -m syncfinder.torchmodel.generate`."""

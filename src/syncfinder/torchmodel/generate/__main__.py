@@ -1,0 +1,5 @@
+"""The command; see `api`."""
+
+from syncfinder.torchmodel.generate.api import main
+
+main()
