@@ -148,5 +148,5 @@ VISIT: dict[type, Any] = {
     ast.Yield: visit_yield,
     ast.YieldFrom: visit_yield,
 }
-# Lists such as Dict.keys hold None where a mapping is spread.
-CHILDREN: dict[type, tuple[str, ...]] = {**node_fields(), type(None): (), str: ()}
+# Lists such as Dict.keys hold None where a mapping is spread; `case True` holds the value itself.
+CHILDREN: dict[type, tuple[str, ...]] = {**node_fields(), type(None): (), str: (), bool: ()}
