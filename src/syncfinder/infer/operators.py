@@ -174,6 +174,11 @@ def compared(
     )
 
 
+def is_text(value: Value) -> bool:
+    """Return whether a value is a string."""
+    return isinstance(value, Text) or (isinstance(value, Const) and isinstance(value.value, str))
+
+
 def identity(left: Value, right: Value, op: ast.cmpop) -> Value:
     if right.key != NONE.key:
         return BOOL
@@ -188,6 +193,8 @@ def identity(left: Value, right: Value, op: ast.cmpop) -> Value:
 
 def membership(left: Value, right: Value, left_node: ast.expr, right_node: ast.expr, frame: Frame) -> Value:
     container = tensor_in(right)
+    if is_text(left):
+        return BOOL  # a tensor holds no strings: what is asked has other entries, whatever else it may be
     if container is not None:
         read(container, "builtin", "in", right_node, frame)
         return BOOL

@@ -11,6 +11,7 @@ from syncfinder.infer.calls import Arguments, call_function
 from syncfinder.infer.classes import find_method
 from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.operators import is_text
 from syncfinder.infer.reading import read
 from syncfinder.infer.values import (
     ASSUMED,
@@ -60,6 +61,7 @@ class Index:
     slices: int = 0
     new_axes: int = 0
     ellipsis: bool = False
+    named: bool = False  # a string is among them: what is indexed is no tensor
     unknown: int = 0
 
     def result_ndim(self, ndim: int | None) -> int | None:
@@ -119,6 +121,10 @@ def sort_part(value: Value, node: ast.expr, index: Index) -> None:
         sort_tensor(tensor, node, index)
     elif isinstance(value, UnknownValue):
         sort_unknown(value, node, index)
+    elif is_text(value):
+        index.named = True
+        index.unknown += 1
+        index.numbers_only = False
     elif isinstance(value, Const) and value.value is None:
         index.new_axes += 1
         index.numbers_only = False
@@ -209,6 +215,8 @@ def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
 
 def read_tensor(base: Tensor, index: Index, node: ast.Subscript, frame: Frame) -> Value:
     """Indexing a tensor: masks wait for their count, 0-dim indices are read, host indices are uploaded."""
+    if index.named:
+        return UNKNOWN
     for mask, part in index.masks:
         if mask.waits and base.waits:
             frame.publish("mask-read", part, "index", better(mask, base))
@@ -343,6 +351,8 @@ def write_tensor(
     base: Tensor, index: Index, target: ast.Subscript, value: Value, frame: Frame, augmented: bool
 ) -> None:
     """Writing into a tensor by an index: what waits depends on the index and on where the value lives."""
+    if index.named:
+        return
     written = tensor_in(value)
     if base.place == CPU:
         if written is not None and written.waits and not augmented and written.place & GPU:
