@@ -41,6 +41,7 @@ from syncfinder.infer.values import (
     join,
     join_all,
     members,
+    on_host,
     tensors,
 )
 
@@ -317,6 +318,9 @@ def weaken(value: Value, generic: Value | None) -> Value | None:
         return INT if isinstance(value.value, int) else FLOAT if isinstance(value.value, float) else value
     if isinstance(value, (Union, Sequence, Mapping)):
         return value if tensors(value) or holds_tensor(value) else generic
+    if on_host(value):
+        found = tensors(generic) if generic is not None else []
+        return found[0].but(place=CPU) if found else value
     if isinstance(value, (UnknownValue, Flag)):
         return None
     return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import cast
 
+from syncfinder.infer import policy
 from syncfinder.infer.attributes import attribute_of
 from syncfinder.infer.calls import Arguments, call_bound, call_function, instantiate
 from syncfinder.infer.classes import find_method
@@ -14,6 +15,7 @@ from syncfinder.infer.names import path_of
 from syncfinder.infer.values import (
     NONE,
     UNKNOWN,
+    UNKNOWN_ON_HOST,
     Api,
     Bound,
     Class,
@@ -39,12 +41,21 @@ def call(node: ast.Call, frame: Frame) -> Value:
         base = evaluate_base(func, frame)
         arguments = arguments_of(node, frame)
         if type(base) is Path:
-            return call_value(base.value, arguments, node, frame)
-        return call_method(base, func.attr, arguments, node, frame)
+            value = call_value(base.value, arguments, node, frame)
+        else:
+            value = call_method(base, func.attr, arguments, node, frame)
+        return value if value is not UNKNOWN else made_by_unknown(func, arguments)
     callee = evaluate(func, frame)
     if type(callee) is Api and callee.name == "builtins.super":
         return super_value(frame)
-    return call_value(callee, arguments_of(node, frame), node, frame)
+    arguments = arguments_of(node, frame)
+    value = call_value(callee, arguments, node, frame)
+    return value if value is not UNKNOWN else made_by_unknown(func, arguments)
+
+
+def made_by_unknown(func: ast.expr, arguments: Arguments) -> Value:
+    """What comes out of an unknown call: only of what prepares data is it known that its tensors are on the host."""
+    return UNKNOWN_ON_HOST if policy.makes_host_values(func, arguments) else UNKNOWN
 
 
 class Path(Value):

@@ -27,6 +27,7 @@ from syncfinder.infer.values import (
     NONE,
     TEXT,
     UNKNOWN,
+    UNKNOWN_ON_HOST,
     Array,
     Bound,
     Const,
@@ -65,9 +66,10 @@ def tensor_method(base: Tensor, name: str, arguments: Arguments, node: ast.Call,
     return made
 
 
-def evidence(name: str, node: ast.Call, frame: Frame) -> Tensor:
+def evidence(name: str, base: UnknownValue, node: ast.Call, frame: Frame) -> Tensor:
     why = frame.reason(f"it has .{name}(), which tensors have", node)
-    return Tensor(CPU if frame.host else ASSUMED, why=why, sure=LIKELY)
+    place = CPU if frame.host or base.host else ASSUMED
+    return Tensor(place, "bool" if base.compared else None, why=why, sure=LIKELY)
 
 
 def unknown_method(base: UnknownValue, name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
@@ -79,14 +81,22 @@ def unknown_method(base: UnknownValue, name: str, arguments: Arguments, node: as
     guess = policy.by_name(name, frame, node)
     if guess is not None:
         return guess
+    if base.host and name in ("to", "cuda"):
+        return moved_from_host(base, name, arguments, node, frame)
     if model.tensor_only(name) or is_host_copy(name, arguments, receiver, frame):
-        return tensor_method(marked(evidence(name, node, frame), base), name, arguments, node, frame)
+        return tensor_method(evidence(name, base, node, frame), name, arguments, node, frame)
     if name in policy.READS and not frame.speaks_of_arrays and not frame.host:
-        return tensor_method(marked(evidence(name, node, frame), base), name, arguments, node, frame)
+        return tensor_method(evidence(name, base, node, frame), name, arguments, node, frame)
     distinctive = policy.event_class(last_name(receiver), name) or model.distinctive.get(name)
     if distinctive is not None:
         return library_method(Library(distinctive), name, arguments, node, frame, LIKELY)
-    return UNKNOWN_RESULTS.get(name, UNKNOWN)
+    return UNKNOWN_RESULTS.get(name, UNKNOWN_ON_HOST if base.host else UNKNOWN)
+
+
+def moved_from_host(base: UnknownValue, name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    """`batch.to(device)` of what a tokenizer made: an upload. What comes back has its tensors there."""
+    moved = tensor_method(evidence(name, base, node, frame), name, arguments, node, frame)
+    return UNKNOWN_ON_HOST if isinstance(moved, Tensor) and moved.place == CPU else UNKNOWN
 
 
 UNKNOWN_RESULTS: dict[str, Value] = {
@@ -98,10 +108,6 @@ UNKNOWN_RESULTS: dict[str, Value] = {
     "format": TEXT,
     "join": TEXT,
 }
-
-
-def marked(tensor: Tensor, base: UnknownValue) -> Tensor:
-    return tensor.but(dtype="bool") if base.compared else tensor
 
 
 def is_host_copy(name: str, arguments: Arguments, receiver: ast.expr, frame: Frame) -> bool:

@@ -41,6 +41,7 @@ from syncfinder.infer.values import (
     Value,
     join_all,
     members,
+    on_host,
     tensor_in,
     tensors,
 )
@@ -333,16 +334,17 @@ def narrow_instance(
         return refine(node, env, frame, lambda m: not (matches(m) and not isinstance(m, Instance)), UNKNOWN)
     if unknown:
         return True
+    path = path_of(node)
+    value = known(path, node, env, frame) if path is not None else None
     made: list[Value] = [HOST_CLASSES[n] for n in names if n in HOST_CLASSES]
     if tensor:
         by_name = policy.by_name(last_name(node), frame, node)
         why = frame.reason("it is a tensor in this branch (isinstance)", node)
-        made.append(tensor_in(by_name or UNKNOWN) or Tensor(CPU if frame.host else ASSUMED, why=why, sure=LIKELY))
+        place = CPU if frame.host or (value is not None and on_host(value)) else ASSUMED
+        made.append(tensor_in(by_name or UNKNOWN) or Tensor(place, why=why, sure=LIKELY))
     if arrays:
         made.append(Array())
     made.extend(Instance(c) for c in own)
-    path = path_of(node)
-    value = known(path, node, env, frame) if path is not None else None
     if path is None or value is None:
         return True
     left = [m for m in members(value) if matches(m)]

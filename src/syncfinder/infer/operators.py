@@ -19,6 +19,8 @@ from syncfinder.infer.values import (
     TEXT,
     UNKNOWN,
     UNKNOWN_COMPARISON,
+    UNKNOWN_COMPARISON_ON_HOST,
+    UNKNOWN_ON_HOST,
     Array,
     Const,
     Device,
@@ -35,6 +37,7 @@ from syncfinder.infer.values import (
     join_all,
     members,
     number_kind,
+    on_host,
     tensor_in,
     tensors,
     wider,
@@ -64,11 +67,10 @@ def operate(left: Value, right: Value, op: ast.operator, node: Any, frame: Frame
         return number_operation(left, right, op)
     if isinstance(left, (Mapping, Text, Device)) and isinstance(op, (ast.Add, ast.BitOr)):
         return left
-    return (
-        UNKNOWN_COMPARISON
-        if UNKNOWN_COMPARISON in (left, right) and isinstance(op, (ast.BitAnd, ast.BitOr))
-        else UNKNOWN
-    )
+    host = on_host(left) or on_host(right)
+    if isinstance(op, (ast.BitAnd, ast.BitOr)) and any(type(v) is UnknownValue and v.compared for v in (left, right)):
+        return UNKNOWN_COMPARISON_ON_HOST if host else UNKNOWN_COMPARISON
+    return UNKNOWN_ON_HOST if host else UNKNOWN
 
 
 def number_operation(left: Value, right: Value, op: ast.operator) -> Value:
@@ -167,11 +169,9 @@ def compared(
     if isinstance(left, Array) or isinstance(right, Array):
         return ARRAY
     unknown = isinstance(left, UnknownValue) or isinstance(right, UnknownValue)
-    return (
-        UNKNOWN_COMPARISON
-        if unknown and not isinstance(left, (Text, Device, Dtype)) and not isinstance(right, (Text, Device, Dtype))
-        else BOOL
-    )
+    if not unknown or isinstance(left, (Text, Device, Dtype)) or isinstance(right, (Text, Device, Dtype)):
+        return BOOL
+    return UNKNOWN_COMPARISON_ON_HOST if on_host(left) or on_host(right) else UNKNOWN_COMPARISON
 
 
 def is_text(value: Value) -> bool:
@@ -223,4 +223,4 @@ def iterated(value: Value) -> Value:
         return TEXT
     if isinstance(value, Union):
         return join_all([iterated(m) for m in value.members if m is not NONE])
-    return UNKNOWN
+    return UNKNOWN_ON_HOST if on_host(value) else UNKNOWN

@@ -9,9 +9,22 @@ from typing import TYPE_CHECKING
 from syncfinder.infer.names import last_name
 from syncfinder.infer.project import ImportName
 from syncfinder.infer.scan import Scan, Uses
-from syncfinder.infer.values import ARRAY, ASSUMED, CPU, LIKELY, Api, Device, Sequence, Tensor, UnknownValue, Value
+from syncfinder.infer.values import (
+    ARRAY,
+    ASSUMED,
+    CPU,
+    LIKELY,
+    Api,
+    Device,
+    Sequence,
+    Tensor,
+    UnknownValue,
+    Value,
+    tensors,
+)
 
 if TYPE_CHECKING:
+    from syncfinder.infer.calls import Arguments
     from syncfinder.infer.frame import Frame
 
 HOST_PARTS = {"cpu", "host", "pinned"}
@@ -52,6 +65,8 @@ HOST_FUNCTIONS = re.compile(
 HOST_CLASSES = re.compile(
     r"(Dataset|DataLoader|Collator|Tokenizer|TokenizerFast|(?<!Logits)(?<!Attn)(?<!Attention)(?<!Output)Processor|ProcessorFast|FeatureExtractor)$"
 )
+TOKENIZER = re.compile(r"(^|_)tokenizer(_\d)?$")
+TOKENIZER_METHODS = {"__call__", "encode", "encode_plus", "batch_encode_plus", "pad", "apply_chat_template"}
 EVENT = re.compile(r"(^|_)(ev|evt|event|events)(_|$)")
 BOUNDARIES = re.compile(r"(allow|permit|expect|ok).*sync|sync.*(allow|ok|permit)", re.IGNORECASE)
 DEBUG = re.compile(r"(^|_)(debug|DEBUG|verbose|isEnabledFor|trace_log|debugging)(_|$)")
@@ -86,6 +101,20 @@ def named(name: str, value: Value, frame: Frame, node: ast.AST) -> Value:
     if isinstance(value, Tensor) and isinstance(guess, Tensor) and value.place == ASSUMED:
         return value.but(place=CPU, why=guess.why, memory=guess.memory)
     return guess if guess is not None and isinstance(value, UnknownValue) else value
+
+
+def makes_host_values(callee: ast.expr, arguments: Arguments) -> bool:
+    """Return whether something unknown that is called makes host tensors: a tokenizer, a processor of raw data.
+
+    Processors are known by what they are asked for; one that is given a device, or GPU tensors, works there.
+    """
+    if "device" in arguments.keywords or any(t.waits for v, _ in arguments.every() for t in tensors(v)):
+        return False
+    if "return_tensors" in arguments.keywords:
+        return True
+    if isinstance(callee, ast.Attribute) and callee.attr in TOKENIZER_METHODS:
+        callee = callee.value
+    return TOKENIZER.search(last_name(callee)) is not None
 
 
 def event_class(name: str, method: str) -> str | None:

@@ -22,6 +22,7 @@ from syncfinder.infer.values import (
     NONE,
     TEXT,
     UNKNOWN,
+    UNKNOWN_ON_HOST,
     Api,
     Array,
     Const,
@@ -39,6 +40,7 @@ from syncfinder.infer.values import (
     is_number,
     join_all,
     members,
+    on_host,
     tensor_in,
     tensors,
 )
@@ -162,7 +164,7 @@ def sort_tensor(tensor: Tensor, node: ast.expr, index: Index) -> None:
 def sort_unknown(value: UnknownValue, node: ast.expr, index: Index) -> None:
     index.constant = False
     if value.compared:
-        index.masks.append((Tensor(ASSUMED, "bool", sure=LIKELY), node))
+        index.masks.append((Tensor(CPU if value.host else ASSUMED, "bool", sure=LIKELY), node))
         index.numbers_only = False
     else:
         index.unknown += 1
@@ -204,6 +206,8 @@ def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
     if kind is Api and base.name.startswith(GENERIC_TYPES):  # type: ignore[attr-defined]
         return from_annotation(node, frame, "it")  # an alias of a type: Lengths = Annotated[Tensor, "cpu"]
     index = take_apart(node.slice, frame)
+    if on_host(base):
+        return UNKNOWN_ON_HOST
     if kind is UnknownValue:
         if array_evidence(index, frame):
             why = frame.reason(f"`{ast.unparse(node.value)}` is indexed as a tensor", node)
@@ -320,7 +324,7 @@ def write_item(
         write_tensor(base, take_apart(target.slice, frame), target, value, frame, augmented)
     elif isinstance(base, UnknownValue):
         index = take_apart(target.slice, frame)
-        if array_evidence(index, frame):
+        if not base.host and array_evidence(index, frame):
             why = frame.reason(f"`{ast.unparse(target.value)}` is indexed as a tensor", target)
             write_tensor(Tensor(ASSUMED, why=why, sure=LIKELY), index, target, value, frame, augmented)
     elif isinstance(base, (Sequence, Mapping)):

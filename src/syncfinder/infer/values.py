@@ -37,17 +37,23 @@ class Value:
 
 
 class UnknownValue(Value):
-    """Absorbs every attribute and call. `compared`: it is the outcome of a comparison of unknown operands."""
+    """Absorbs every attribute and call. `compared`: it is the outcome of a comparison of unknown operands.
 
-    __slots__ = ("compared",)
+    `host`: whatever tensors are in it are on the host, as in a tokenizer's result.
+    """
 
-    def __init__(self, compared: bool = False) -> None:
+    __slots__ = ("compared", "host")
+
+    def __init__(self, compared: bool = False, host: bool = False) -> None:
         self.compared = compared
-        self.key = ("?", compared)
+        self.host = host
+        self.key = ("?", compared, host)
 
 
 UNKNOWN = UnknownValue()
 UNKNOWN_COMPARISON = UnknownValue(compared=True)
+UNKNOWN_ON_HOST = UnknownValue(host=True)
+UNKNOWN_COMPARISON_ON_HOST = UnknownValue(compared=True, host=True)
 
 
 class Tensor(Value):
@@ -383,6 +389,11 @@ def tensor_in(value: Value) -> Tensor | None:
         return value
     found = tensors(value)
     return found[0] if found else None
+
+
+def on_host(value: Value) -> bool:
+    """Return whether nothing is known of a value but that its tensors are on the host."""
+    return type(value) is UnknownValue and value.host
 
 
 def is_number(value: Value) -> bool:
