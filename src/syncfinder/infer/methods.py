@@ -20,6 +20,7 @@ from syncfinder.infer.torchcalls import call_row, device_of
 from syncfinder.infer.values import (
     ARRAY,
     ASSUMED,
+    BOOL,
     CPU,
     FLOAT,
     INT,
@@ -231,6 +232,8 @@ def mapping_method(base: Mapping, name: str, arguments: Arguments, node: ast.Cal
 def mapping_get(base: Mapping, arguments: Arguments) -> Value:
     key = arguments.first
     default = arguments.values[1] if len(arguments.values) > 1 else NONE
+    if isinstance(default, Const) and isinstance(default.value, bool):
+        return BOOL  # among tensors, what is on or off when it is missing is no tensor
     if isinstance(key, Const) and base.items is not None and key.value in base.items:
         return base.items[key.value]
     if base.items and base.element is None and isinstance(key, Const):
