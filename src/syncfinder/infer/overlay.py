@@ -84,9 +84,12 @@ def to_host(tensor: Tensor, node: ast.expr, frame: Frame, operation: str, non_bl
 def to_device(
     tensor: Tensor, device: Device, node: ast.expr, frame: Frame, operation: str, non_blocking: bool
 ) -> Value:
-    """An H2D copy waits, from pageable memory and from pinned, unless it is non_blocking."""
-    if tensor.place & CPU and device.place & GPU and not non_blocking:
-        mixed = tensor.place != CPU or bool(device.place & CPU)
+    """An H2D copy waits, from pageable memory and from pinned, unless it is non_blocking.
+
+    A value that is on the host on one way only has mostly been moved already: `.to` is there to make sure.
+    """
+    if tensor.place == CPU and device.place & GPU and not non_blocking:
+        mixed = bool(device.place & CPU)
         facts = {"pinned": True} if tensor.memory == "pinned" else {}
         operand = Tensor(
             device.place,
