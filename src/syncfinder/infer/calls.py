@@ -23,6 +23,7 @@ from syncfinder.infer.values import (
     INT,
     LIKELY,
     NONE,
+    TEXT,
     UNKNOWN,
     Bound,
     Class,
@@ -251,12 +252,14 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
         facts.base = {}
         facts.base = generic_values(function, function_frame(function))
     base = facts.base
-    given = bind(function, arguments, base) if arguments is not None else {}
-    changed = {name: value for name, value in given.items() if name in base and value.key != base[name].key}
-    key: Any = tuple(sorted((name, value.key) for name, value in changed.items())) if changed else GENERIC
+    changed = differing(bind(function, arguments, base), base) if arguments is not None else {}
+    key = shape_key(changed)
     have = shapes.get(key)
     if have is None and key != GENERIC and len(shapes) > MAX_SHAPES:
-        key, changed = GENERIC, {}
+        changed = differing({name: coarser(value) for name, value in changed.items()}, base)
+        if len(shapes) > 2 * MAX_SHAPES and shape_key(changed) not in shapes:
+            changed = {}
+        key = shape_key(changed)
         have = shapes.get(key)
     if have is not None:
         return have  # type: ignore[no-any-return]
@@ -270,6 +273,16 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
     finally:
         project.depth -= 1
     return shapes[key]  # type: ignore[no-any-return]
+
+
+def differing(given: dict[str, Value], base: dict[str, Value]) -> dict[str, Value]:
+    """Return the arguments that are not what the parameter is without a caller."""
+    return {name: value for name, value in given.items() if name in base and value.key != base[name].key}
+
+
+def shape_key(changed: dict[str, Value]) -> Any:
+    """Return the key of a summary: the arguments that differ from the generic ones."""
+    return tuple(sorted((name, value.key) for name, value in changed.items())) if changed else GENERIC
 
 
 def declared(function: Function) -> Value:
@@ -317,13 +330,33 @@ def weaken(value: Value, generic: Value | None) -> Value | None:
             return value
         return INT if isinstance(value.value, int) else FLOAT if isinstance(value.value, float) else value
     if isinstance(value, (Union, Sequence, Mapping)):
-        return value if tensors(value) or holds_tensor(value) else generic
+        if tensors(value) or holds_tensor(value):
+            return value
+        return Sequence(value.kind) if contradicts(value, generic) else generic  # type: ignore[union-attr]
     if on_host(value):
         found = tensors(generic) if generic is not None else []
         return found[0].but(place=CPU) if found else value
     if isinstance(value, (UnknownValue, Flag)):
         return None
     return value
+
+
+def contradicts(value: Value, generic: Value | None) -> bool:
+    """Return whether a caller gives a list without tensors where the callee alone would be taken to get tensors."""
+    if not isinstance(value, Sequence) or generic is None:
+        return False
+    if tensors(generic):
+        return not any(isinstance(m, Sequence) for m in members(generic))
+    held = tensors(generic.each()) if isinstance(generic, Sequence) else []
+    return bool(held) and not any(isinstance(m, UnknownValue) for m in members(value.each()))
+
+
+def coarser(value: Value) -> Value:
+    """Return an argument without what tells many calls of one function apart: words, flags, dtypes, dimensions."""
+    if isinstance(value, Const):
+        word = isinstance(value.value, str) and not names_device(value.value)
+        return TEXT if word else BOOL if isinstance(value.value, bool) else value
+    return value.but(dtype=None, ndim=None, memory=None) if isinstance(value, Tensor) else value
 
 
 def holds_tensor(value: Value) -> bool:

@@ -32,6 +32,7 @@ from syncfinder.infer.values import (
     Dtype,
     Flag,
     Instance,
+    Library,
     Mapping,
     Number,
     Sequence,
@@ -56,6 +57,10 @@ HOST_TYPES: dict[str, tuple[type, ...]] = {
     "builtins.str": (Text, Const), "builtins.list": (Sequence,), "builtins.tuple": (Sequence,),
     "builtins.dict": (Mapping,), "builtins.set": (Sequence,),
 }  # fmt: skip
+
+
+# What a caller gives of these kinds is no tensor: a branch for tensors does not run for this call.
+HOST_VALUES = (Number, Const, Text, Sequence, Mapping, Array, Library, Device, Dtype)
 
 
 def test(node: ast.expr, frame: Frame, operation: str) -> Value:
@@ -328,14 +333,14 @@ def narrow_instance(
             or (len(own) > 0 and isinstance(m, Instance))
         )
 
-    if not truth:
-        if unknown:
-            return True
-        return refine(node, env, frame, lambda m: not (matches(m) and not isinstance(m, Instance)), UNKNOWN)
     if unknown:
         return True
     path = path_of(node)
     value = known(path, node, env, frame) if path is not None else None
+    given = frame.partial and value is not None and all(isinstance(m, HOST_VALUES) for m in members(value))
+    if not truth:
+        otherwise = None if given else UNKNOWN
+        return refine(node, env, frame, lambda m: not (matches(m) and not isinstance(m, Instance)), otherwise)
     made: list[Value] = [HOST_CLASSES[n] for n in names if n in HOST_CLASSES]
     if tensor:
         by_name = policy.by_name(last_name(node), frame, node)
@@ -351,7 +356,7 @@ def narrow_instance(
     if left:
         bind_path(env, path, join_all(left))
     elif made:
-        if isinstance(value, Tensor):
+        if isinstance(value, Tensor) or given:
             return False
         bind_path(env, path, join_all(made))
     return True

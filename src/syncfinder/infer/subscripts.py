@@ -17,7 +17,6 @@ from syncfinder.infer.values import (
     ASSUMED,
     BOOL,
     CPU,
-    GPU,
     LIKELY,
     NONE,
     TEXT,
@@ -29,6 +28,7 @@ from syncfinder.infer.values import (
     Device,
     Flag,
     Instance,
+    Library,
     Mapping,
     Number,
     Sequence,
@@ -45,6 +45,7 @@ from syncfinder.infer.values import (
     tensors,
 )
 
+SLICE = Library("builtins.slice")
 # The modules whose subscripted names are types.
 GENERIC_TYPES = ("typing.", "typing_extensions.", "jaxtyping.", "builtins.list", "builtins.dict", "builtins.tuple")
 
@@ -295,7 +296,11 @@ def read_mapping(base: Mapping, key: Value) -> Value:
 
 
 def read_instance(base: Instance, node: ast.Subscript, frame: Frame) -> Value:
-    value = evaluate(node.slice, frame) if not isinstance(node.slice, ast.Slice) else UNKNOWN
+    value: Value = SLICE
+    if isinstance(node.slice, ast.Slice):
+        slice_bounds(node.slice, frame)
+    else:
+        value = evaluate(node.slice, frame)
     method = find_method(base.cls, "__getitem__")
     if method is None:
         return UNKNOWN
@@ -359,7 +364,7 @@ def write_tensor(
         return
     written = tensor_in(value)
     if base.place == CPU:
-        if written is not None and written.waits and not augmented and written.place & GPU:
+        if written is not None and written.waits and not augmented and not written.place & CPU:
             frame.publish("copy", target, "assignment into a host tensor", written)
         return
     if not base.waits:
