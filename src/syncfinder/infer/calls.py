@@ -18,6 +18,7 @@ from syncfinder.infer.values import (
     ASSUMED,
     BOOL,
     CPU,
+    CUDA,
     FLOAT,
     GPU,
     INT,
@@ -36,6 +37,7 @@ from syncfinder.infer.values import (
     Number,
     Sequence,
     Tensor,
+    Text,
     Union,
     UnknownValue,
     Value,
@@ -322,6 +324,8 @@ def bind(function: Function, arguments: Arguments, base: dict[str, Value]) -> di
 
 def weaken(value: Value, generic: Value | None) -> Value | None:
     """Return an argument as summaries are keyed by it: without numbers' values, `generic` for the unknown."""
+    if generic is not None and any(t.place != CUDA and t.dtype != "bool" for t in tensors(value)) and refuses(generic):
+        return generic
     if isinstance(value, Tensor):
         known = generic is not None and any(t.place != CPU for t in tensors(generic))
         return generic if value.sure > LIKELY or (value.place == ASSUMED and known) else value
@@ -339,6 +343,20 @@ def weaken(value: Value, generic: Value | None) -> Value | None:
     if isinstance(value, (UnknownValue, Flag)):
         return None
     return value
+
+
+def refuses(generic: Value) -> bool:
+    """Return whether a parameter is said to be a flag, a word or a container: an assumed tensor is none of them.
+
+    A number may well be given as a tensor of one element, and a flag as the outcome of a comparison.
+    """
+    said = [m for m in members(generic) if m is not NONE]
+    return bool(said) and all(
+        isinstance(m, (Sequence, Mapping, Text, Flag))
+        or (isinstance(m, Number) and m.kind == "bool")
+        or (isinstance(m, Const) and isinstance(m.value, (bool, str)))
+        for m in said
+    )
 
 
 def contradicts(value: Value, generic: Value | None) -> bool:
