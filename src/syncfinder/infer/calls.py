@@ -263,6 +263,8 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
             changed = {}
         key = shape_key(changed)
         have = shapes.get(key)
+    if arguments is not None and not function.called:
+        function.called = key == GENERIC or project.depth >= MAX_DEPTH or project.runs >= project.allowance
     if have is not None:
         return have  # type: ignore[no-any-return]
     if project.depth >= MAX_DEPTH or project.runs >= project.allowance:

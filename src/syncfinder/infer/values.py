@@ -213,7 +213,9 @@ class Mapping(Value):
 class Function(Value):
     """A function or lambda of the project. `closure` is the frame it was defined in; `owner` its class."""
 
-    __slots__ = ("closure", "decorators", "facts", "kind", "module", "name", "node", "owner", "qualname", "shapes")
+    __slots__ = (
+        "called", "closure", "decorators", "facts", "kind", "module", "name", "node", "owner", "qualname", "shapes",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -233,6 +235,7 @@ class Function(Value):
         self.decorators: tuple[str, ...] = ()
         self.facts: Any = None  # what `calls` derives from the definition once
         self.shapes: dict[Any, Any] = {}
+        self.called: bool | None = None  # by calls in the project: True: with nothing known of an argument, too
         self.key = ("f", id(node), id(closure))
 
     @property
