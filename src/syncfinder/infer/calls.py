@@ -125,7 +125,8 @@ class Facts:
             and not (position == 0 and function.owner is not None)
         ]
         owner = function.owner
-        self.host = policy.is_host_code(function.name, owner.name if owner is not None else None) or (
+        owner_name = owner.name if owner is not None else None
+        self.host = policy.is_host_code(function.name, owner_name, function.module) or (
             owner is not None and is_dataset(owner)
         )
         self.setup = policy.is_setup(function.name)

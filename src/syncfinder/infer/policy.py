@@ -26,6 +26,7 @@ from syncfinder.infer.values import (
 if TYPE_CHECKING:
     from syncfinder.infer.calls import Arguments
     from syncfinder.infer.frame import Frame
+    from syncfinder.infer.project import Module
 
 HOST_PARTS = {"cpu", "host", "pinned"}
 HOST_SUFFIXES = ("_cpu", "_host", "_pinned", "_np", "_list")
@@ -62,8 +63,24 @@ SETUP_PREFIXES = (
 HOST_FUNCTIONS = re.compile(
     r"(^|_)(collate|collate_fn|tokenize|preprocess|data_collator|post_process|postprocess)(_|$)"
 )
+HOST_MODULES = {"dataset", "datasets", "dataloader", "dataloaders", "data_loader", "data_loaders", "collate"}
+MOVING_WORDS = {
+    *FLAG_WORDS,
+    "from",
+    "offload",
+    "copy",
+    "move",
+    "transfer",
+    "send",
+    "backup",
+    "save",
+    "load",
+    "get",
+    "as",
+}
 HOST_CLASSES = re.compile(
-    r"(Dataset|DataLoader|Collator|Tokenizer|TokenizerFast|(?<!Logits)(?<!Attn)(?<!Attention)(?<!Output)Processor|ProcessorFast|FeatureExtractor)$"
+    r"(Dataset|DataLoader|Collator|Tokenizer|TokenizerFast|ProcessorFast|FeatureExtractor"
+    r"|(?<!Logits)(?<!Attn)(?<!Attention)(?<!Output)Processor)$"
 )
 TOKENIZER = re.compile(r"(^|_)tokenizer(_\d)?$")
 TOKENIZER_METHODS = {"__call__", "encode", "encode_plus", "batch_encode_plus", "pad", "apply_chat_template"}
@@ -160,9 +177,20 @@ def is_setup(name: str) -> bool:
     return name in SETUP_NAMES or name.startswith(SETUP_PREFIXES)
 
 
-def is_host_code(name: str, owner: str | None) -> bool:
-    """Return whether a function prepares data on the host: dataset, collate, tokenizer and processor code."""
-    return HOST_FUNCTIONS.search(name) is not None or (owner is not None and HOST_CLASSES.search(owner) is not None)
+def is_host_code(name: str, owner: str | None, module: Module) -> bool:
+    """Return whether a function works on the host: dataset, collate, tokenizer, processor code, or a CPU version."""
+    return (
+        HOST_FUNCTIONS.search(name) is not None
+        or (owner is not None and HOST_CLASSES.search(owner) is not None)
+        or is_cpu_version(name)
+        or not HOST_MODULES.isdisjoint([*module.name.split("."), module.folder.name])
+    )
+
+
+def is_cpu_version(name: str) -> bool:
+    """Return whether a function is named as the CPU's version of something: blur_cpu; to_cpu and copy_cpu move."""
+    parts = name.strip("_").split("_")
+    return len(parts) > 1 and parts[-1] == "cpu" and MOVING_WORDS.isdisjoint(parts)
 
 
 def evidence(name: str, scanned: Scan, frame: Frame, node: ast.AST) -> Tensor | None:
