@@ -146,6 +146,10 @@ def from_name(node: ast.expr, frame: Frame, what: str, place: int) -> Value:
     return UNKNOWN
 
 
+# Marks a library object that was not made here: where it is, its maker knows.
+GIVEN = "?"
+
+
 def from_api(name: str, node: ast.expr, frame: Frame, what: str, place: int) -> Value:
     if name in TENSOR_CLASSES:
         return tensor(frame, node, what, place, TENSOR_CLASSES[name])
@@ -158,7 +162,7 @@ def from_api(name: str, node: ast.expr, frame: Frame, what: str, place: int) -> 
     if name.startswith("numpy."):
         return ARRAY
     if frame.project.model.library_class(name) is not None:
-        return Library(name)
+        return Library(name, {GIVEN: BOOL})
     return UNKNOWN
 
 

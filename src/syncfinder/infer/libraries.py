@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from syncfinder.infer import overlay, policy
-from syncfinder.infer.annotations import TENSOR_CLASSES
+from syncfinder.infer.annotations import GIVEN, TENSOR_CLASSES
 from syncfinder.infer.attributes import LIMITS, attribute_of
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.frame import Frame
@@ -180,7 +180,7 @@ def nn_method(base: Library, name: str, arguments: Arguments, node: ast.expr, fr
         here.place
         if isinstance(here, Device)
         else CPU
-        if frame.function is not None and "" not in base.init
+        if frame.function is not None and not {"", GIVEN} & base.init.keys()
         else ASSUMED
     )
     if name in ("to", "cuda"):
