@@ -265,6 +265,10 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
         key = shape_key(changed)
         have = shapes.get(key)
     if arguments is not None and not function.called:
+        listed = [
+            n for n, v in changed.items() if tensors(base[n]) and any(isinstance(m, Sequence) for m in members(v))
+        ]
+        function.contradicted = function.contradicted and bool(listed)
         function.called = key == GENERIC or project.depth >= MAX_DEPTH or project.runs >= project.allowance
     if have is not None:
         return have  # type: ignore[no-any-return]

@@ -98,8 +98,12 @@ def sites_of(module: Module, hot: dict[Function, Function | None]) -> list[Site]
 
 
 def is_only_assumed(function: Function) -> bool:
-    """Return whether a function is private and all its calls are known: what only an unknown call would do is not."""
-    return function.called is False and function.name.startswith("_") and not function.name.endswith("__")
+    """Return whether all calls of a function are known: nothing counts that only an unknown call would do.
+
+    A public function may have other callers, but where all known ones contradict an annotation, it is not believed.
+    """
+    private = function.name.startswith("_") and not function.name.endswith("__")
+    return function.called is False and (private or function.contradicted)
 
 
 def is_hot(function: Function | None, hot: dict[Function, Function | None]) -> bool:

@@ -214,7 +214,8 @@ class Function(Value):
     """A function or lambda of the project. `closure` is the frame it was defined in; `owner` its class."""
 
     __slots__ = (
-        "called", "closure", "decorators", "facts", "kind", "module", "name", "node", "owner", "qualname", "shapes",
+        "called", "closure", "contradicted", "decorators", "facts", "kind", "module", "name", "node", "owner",
+        "qualname", "shapes",
     )  # fmt: skip
 
     def __init__(
@@ -236,6 +237,7 @@ class Function(Value):
         self.facts: Any = None  # what `calls` derives from the definition once
         self.shapes: dict[Any, Any] = {}
         self.called: bool | None = None  # by calls in the project: True: with nothing known of an argument, too
+        self.contradicted = True  # each of these calls gives a list for what is annotated as a tensor
         self.key = ("f", id(node), id(closure))
 
     @property
