@@ -409,10 +409,10 @@ def run(function: Function, values: dict[str, Value], generic: bool) -> Summary:
         return Summary(evaluate(node.body, frame), frame.effects)
     bind_definitions(node.body, frame)
     falls = run_block(node.body, frame)
-    return Summary(result(function, frame, falls), frame.effects)
+    return Summary(result(function, frame, falls, values), frame.effects)
 
 
-def result(function: Function, frame: Frame, falls: bool) -> Value:
+def result(function: Function, frame: Frame, falls: bool, given: dict[str, Value]) -> Value:
     if function.scan.yields:
         return Sequence("list", element=join_all(frame.yields) if frame.yields else UNKNOWN)
     value = (
@@ -424,8 +424,18 @@ def result(function: Function, frame: Frame, falls: bool) -> Value:
     )
     if value is UNKNOWN or (value is NONE and not function.scan.stores):
         promised = declared(function)
-        return value if promised is UNKNOWN else promised
+        return value if promised is UNKNOWN else refined(promised, function, given)
     return value
+
+
+def refined(promised: Value, function: Function, given: dict[str, Value]) -> Value:
+    """Return an annotated result with what else is known of it: it lies where all the given tensors lie."""
+    if not isinstance(promised, Tensor):
+        return promised
+    places = {t.place for v in given.values() for t in tensors(v)}
+    place = CPU if places == {CPU} else promised.place
+    dtype = "int" if promised.dtype is None and policy.gives_indices(function.name) else promised.dtype
+    return promised.but(place=place, dtype=dtype)
 
 
 def instantiate(cls: Class, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:

@@ -134,6 +134,11 @@ def makes_host_values(callee: ast.expr, arguments: Arguments) -> bool:
     return TOKENIZER.search(last_name(callee)) is not None
 
 
+def gives_indices(name: str) -> bool:
+    """Return whether a function is named as one that gives the positions that it keeps."""
+    return "nms" in name.split("_")
+
+
 def event_class(name: str, method: str) -> str | None:
     """Return the event class for a receiver that is named like an event, where streams have the method as well."""
     return "torch.cuda.Event" if method == "synchronize" and EVENT.search(name) else None
@@ -168,7 +173,7 @@ def mask_like(node: ast.expr) -> bool:
 
 def named_like_module(node: ast.expr) -> bool:
     """Return whether an expression's last name is one that modules, pipelines and batches go by."""
-    name = last_name(node)
+    name = last_name(node).rstrip("0123456789").rstrip("_")
     return not name or name.lower() in MODULE_WORDS or name.lower().rpartition("_")[2] in MODULE_WORDS
 
 
