@@ -205,6 +205,8 @@ def narrow_device_type(device: ast.expr, right: ast.expr, equal: bool, env: Env,
     words = constant_strings(right, frame)
     if not words:
         return True
+    if set(words) == {"mps"}:
+        return not equal  # no tensor is there when there is a CUDA device
     cpu = all(w in ("cpu", "meta", "mps") for w in words)
     place = CPU if cpu is equal else CUDA
     if isinstance(device, ast.Attribute) and device.attr == "device":

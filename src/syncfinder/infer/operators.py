@@ -196,7 +196,8 @@ def membership(left: Value, right: Value, left_node: ast.expr, right_node: ast.e
     if is_text(left):
         return BOOL  # a tensor holds no strings: what is asked has other entries, whatever else it may be
     if container is not None:
-        read(container, "builtin", "in", right_node, frame)
+        if not any(isinstance(m, Mapping) for m in members(right)):
+            read(container, "builtin", "in", right_node, frame)
         return BOOL
     if isinstance(right, Sequence) and right.kind != "set":
         found = tensor_in(left)
