@@ -60,9 +60,7 @@ SETUP_PREFIXES = (
     "warmup_",
     "_warmup",
 )
-HOST_FUNCTIONS = re.compile(
-    r"(^|_)(collate|collate_fn|tokenize|preprocess|data_collator|post_process|postprocess)(_|$)"
-)
+HOST_FUNCTIONS = re.compile(r"(^|_)(collate|collate_fn|tokenize|preprocess|data_collator)(_|$)")
 HOST_MODULES = {"dataset", "datasets", "dataloader", "dataloaders", "data_loader", "data_loaders", "collate"}
 MOVING_WORDS = {
     *FLAG_WORDS,
