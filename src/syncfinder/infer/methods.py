@@ -83,10 +83,23 @@ def unknown_method(base: UnknownValue, name: str, arguments: Arguments, node: as
         return tensor_method(marked(evidence(name, node, frame), base), name, arguments, node, frame)
     if name in policy.READS and not frame.speaks_of_arrays and not frame.host:
         return tensor_method(marked(evidence(name, node, frame), base), name, arguments, node, frame)
+    if name in KEYED and len(arguments.values) > 1:
+        return otherwise(arguments.values[1])
     distinctive = policy.event_class(last_name(receiver), name) or model.distinctive.get(name)
     if distinctive is not None:
         return library_method(Library(distinctive), name, arguments, node, frame, LIKELY)
     return UNKNOWN_RESULTS.get(name, UNKNOWN)
+
+
+# Methods of mappings that return what lies under a key, or their second argument.
+KEYED = {"get", "pop", "setdefault"}
+
+
+def otherwise(default: Value) -> Value:
+    """Return what lies under an unknown key: a container is the default of a mapping of such containers."""
+    if isinstance(default, Sequence):
+        return Sequence(default.kind)
+    return Mapping() if isinstance(default, Mapping) else UNKNOWN
 
 
 UNKNOWN_RESULTS: dict[str, Value] = {
@@ -231,8 +244,8 @@ def mapping_get(base: Mapping, arguments: Arguments) -> Value:
         return default
     if base.items and isinstance(key, Const):
         return UNKNOWN
-    if isinstance(default, (Sequence, Mapping)) and base.each() is UNKNOWN:
-        return type(default)(default.kind) if isinstance(default, Sequence) else default
+    if base.each() is UNKNOWN and otherwise(default) is not UNKNOWN:
+        return otherwise(default)
     return join_all([base.each(), default]) if default is not NONE else base.each()
 
 

@@ -202,12 +202,17 @@ def membership(left: Value, right: Value, left_node: ast.expr, right_node: ast.e
     return BOOL
 
 
+def held(value: Value) -> Value:
+    """Return what a container gives back: a list that went in empty may have been filled through the container."""
+    return Sequence("list") if isinstance(value, Sequence) and value.items == () and value.kind == "list" else value
+
+
 def iterated(value: Value) -> Value:
     """Return what iterating over a value yields."""
     if isinstance(value, Tensor):
         return value.but(ndim=value.ndim - 1 if value.ndim else None)
     if isinstance(value, Sequence):
-        return value.each()
+        return held(value.each())
     if isinstance(value, Mapping):
         return TEXT if value.items and all(isinstance(k, str) for k in value.items) else UNKNOWN
     if isinstance(value, Array):

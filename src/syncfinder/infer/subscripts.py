@@ -11,6 +11,7 @@ from syncfinder.infer.calls import Arguments, call_function
 from syncfinder.infer.classes import find_method
 from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.operators import held
 from syncfinder.infer.reading import read
 from syncfinder.infer.values import (
     ASSUMED,
@@ -256,8 +257,8 @@ def read_sequence(base: Sequence, node: ast.Subscript, frame: Frame) -> Value:
         and base.items is not None
         and -len(base.items) <= value.value < len(base.items)
     ):
-        return base.items[value.value]
-    return base.each()
+        return held(base.items[value.value])
+    return held(base.each())
 
 
 def sliced(base: Sequence, part: ast.Slice) -> Value:
@@ -274,12 +275,12 @@ def sliced(base: Sequence, part: ast.Slice) -> Value:
 
 def read_mapping(base: Mapping, key: Value) -> Value:
     if isinstance(key, Const) and base.items is not None and key.value in base.items:
-        return base.items[key.value]
+        return held(base.items[key.value])
     if isinstance(key, Const) and isinstance(key.value, str) and policy.is_flag(key.value):
         return BOOL
     if base.items and isinstance(key, Const):
         return UNKNOWN  # a mapping with named entries of all kinds: another name's value is not known
-    return base.each()
+    return held(base.each())
 
 
 def read_instance(base: Instance, node: ast.Subscript, frame: Frame) -> Value:
