@@ -154,6 +154,8 @@ def compared(
         return identity(left, right, op)
     if isinstance(op, MEMBERSHIP):
         return membership(left, right, left_node, right_node, frame)
+    if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, (ast.Eq, ast.NotEq)):
+        return elements_compared(left, right, left_node, right_node, frame)
     a, b = tensor_in(left), tensor_in(right)
     if a is not None or b is not None:
         if isinstance(op, (ast.Eq, ast.NotEq)) and (right is NONE or isinstance(right, (Text, Sequence, Mapping))):
@@ -172,6 +174,25 @@ def compared(
         if unknown and not isinstance(left, (Text, Device, Dtype)) and not isinstance(right, (Text, Device, Dtype))
         else BOOL
     )
+
+
+LISTS_COMPARED = "list comparison"
+
+
+def elements_compared(
+    left: Sequence, right: Sequence, left_node: ast.expr, right_node: ast.expr, frame: Frame
+) -> Value:
+    """Lists of one length are equal if all their elements are: the comparison of each pair is tested."""
+    if left.items is not None and right.items is not None and len(left.items) != len(right.items):
+        return BOOL
+    for side, node in ((left, left_node), (right, right_node)):
+        parts = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
+        known = len(parts) == len(side.parts())
+        for position, value in enumerate(side.parts()):
+            for tensor in tensors(value)[:1]:
+                if read(tensor, "builtin", LISTS_COMPARED, parts[position] if known else node, frame):
+                    return BOOL
+    return BOOL
 
 
 def identity(left: Value, right: Value, op: ast.cmpop) -> Value:
