@@ -310,7 +310,10 @@ def write_item(
     augmented: bool,
 ) -> None:
     if isinstance(base, Tensor):
-        write_tensor(base, take_apart(target.slice, frame), target, value, frame, augmented)
+        index = take_apart(target.slice, frame)
+        if index.masks and isinstance(value, UnknownValue) and source is not None:
+            value = made_from_tensors(source, frame) or value
+        write_tensor(base, index, target, value, frame, augmented)
     elif isinstance(base, UnknownValue):
         index = take_apart(target.slice, frame)
         if array_evidence(index, frame):
@@ -373,6 +376,19 @@ def write_tensor(
             frame.publish("host-index", host[1], "assignment", base, index="host tensor")
         return
     write_number(base, index, target, value, frame)
+
+
+def made_from_tensors(source: ast.expr, frame: Frame) -> Tensor | None:
+    """Return the tensor that an unknown call likely gives: it is given one, or moves what it is called on."""
+    if not isinstance(source, ast.Call):
+        return None
+    frame.muted += 1
+    given = [evaluate(a.value if isinstance(a, ast.Starred) else a, frame) for a in source.args]
+    frame.muted -= 1
+    operand = next((t for value in given for t in tensors(value)), None)
+    if operand is None and isinstance(source.func, ast.Attribute) and source.func.attr == "to":
+        operand = next((Tensor(value.place, why=value.why) for value in given if isinstance(value, Device)), None)
+    return Tensor(operand.place, why=operand.why, sure=LIKELY) if operand is not None else None
 
 
 def write_mask(
