@@ -21,7 +21,9 @@ from syncfinder.infer.values import (
     ARRAY,
     ASSUMED,
     CPU,
+    CUDA,
     FLOAT,
+    GPU,
     INT,
     LIKELY,
     NONE,
@@ -30,6 +32,7 @@ from syncfinder.infer.values import (
     Array,
     Bound,
     Const,
+    Device,
     Instance,
     Library,
     Mapping,
@@ -341,10 +344,22 @@ def super_method(base: Super, name: str, arguments: Arguments, node: ast.Call, f
     if isinstance(callee, Bound):
         return call_bound(callee, arguments, node, frame)
     if isinstance(base.receiver, Instance) and is_own_method(callee, base.receiver):
+        if name in ("to", "cuda"):
+            moved_on(name, arguments, node, frame)
         if name in ("to", "cuda", "cpu", "half", "float"):
             return base.receiver
         return module_method(base.receiver, name, arguments, node, frame)
     return call_value(callee, arguments, node, frame)
+
+
+def moved_on(name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> None:
+    """`super().to(...)` is where a module's own `to` moves its parameters; what is only passed on may be a device."""
+    why = frame.reason("a module's parameters are made on the host, and moved here", node)
+    target = overlay.target_of(arguments, frame)[0] if name == "to" else Device(CUDA)
+    if target is None and arguments.open and not arguments.values:
+        target = Device(ASSUMED)
+    if target is not None and target.place & GPU:
+        frame.publish("module", node, f"torch.nn.Module.{name}", Tensor(target.place, why=why))
 
 
 METHODS: dict[type, Any] = {
