@@ -303,6 +303,10 @@ def bind(function: Function, arguments: Arguments, base: dict[str, Value]) -> di
         for name, default in facts.defaults:
             out.setdefault(name, default)
     weak = {name: weaken(value, base.get(name)) for name, value in out.items()}
+    for name in function.scan.indices & out.keys():
+        given = out[name]
+        if weak[name] in (None, UNKNOWN) and isinstance(given, Sequence) and given.kind == "list":
+            weak[name] = Sequence("list")  # its elements do not matter: as an index it is uploaded
     return {name: value for name, value in weak.items() if value is not None}
 
 

@@ -30,6 +30,7 @@ class Scan:
         default_factory=dict
     )  # self.NAME = ..., register_buffer("NAME", ...)
     remade: dict[str, ast.expr] = field(default_factory=dict)  # x = f(x, ...): f
+    indices: set[str] = field(default_factory=set)  # names that something is indexed by
     yields: bool = False
     arrays: bool = False  # it speaks of NumPy or pandas
     outer: set[str] = field(default_factory=set)  # global and nonlocal names
@@ -104,9 +105,12 @@ def visit_attribute(node: ast.Attribute, out: Scan, receiver: str, nested: bool)
 
 
 def visit_subscript(node: ast.Subscript, out: Scan, receiver: str, nested: bool) -> None:
+    index = node.slice
+    for part in index.elts if type(index) is ast.Tuple else (index,):
+        if type(part) is ast.Name:
+            out.indices.add(part.id)
     if type(node.value) is not ast.Name:
         return
-    index = node.slice
     if type(index) is ast.Compare:
         out.use(node.value.id).subscripts.add("mask")
     elif type(index) is ast.Tuple and any(is_axis(part) for part in index.elts):
