@@ -185,13 +185,16 @@ def elements_compared(
     """Lists of one length are equal if all their elements are: the comparison of each pair is tested."""
     if left.items is not None and right.items is not None and len(left.items) != len(right.items):
         return BOOL
-    for side, node in ((left, left_node), (right, right_node)):
+    for side, other, node in ((left, right, left_node), (right, left, right_node)):
         parts = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
-        known = len(parts) == len(side.parts())
-        for position, value in enumerate(side.parts()):
-            for tensor in tensors(value)[:1]:
-                if read(tensor, "builtin", LISTS_COMPARED, parts[position] if known else node, frame):
-                    return BOOL
+        whole = len(parts) == len(side.parts())
+        against = other.parts() if len(other.parts()) == len(side.parts()) else (other.each(),) * len(side.parts())
+        for position, (value, partner) in enumerate(zip(side.parts(), against, strict=True)):
+            found = tensor_in(value)
+            if found is None or partner is NONE or isinstance(partner, (Text, Sequence, Mapping)):
+                continue  # what is no number is unequal without a look at the value
+            if read(found, "builtin", LISTS_COMPARED, parts[position] if whole else node, frame):
+                return BOOL
     return BOOL
 
 
