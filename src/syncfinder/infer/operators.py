@@ -191,7 +191,7 @@ def elements_compared(
         against = other.parts() if len(other.parts()) == len(side.parts()) else (other.each(),) * len(side.parts())
         for position, (value, partner) in enumerate(zip(side.parts(), against, strict=True)):
             found = tensor_in(value)
-            if found is None or partner is NONE or isinstance(partner, (Text, Sequence, Mapping)):
+            if found is None or (isinstance(partner, (Const, Text, Sequence, Mapping)) and not is_number(partner)):
                 continue  # what is no number is unequal without a look at the value
             if read(found, "builtin", LISTS_COMPARED, parts[position] if whole else node, frame):
                 return BOOL

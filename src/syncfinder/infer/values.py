@@ -23,6 +23,7 @@ GPU = CUDA | ASSUMED
 CERTAIN, LIKELY, POSSIBLE = 0, 1, 2
 
 MAX_ALTERNATIVES = 4
+MAX_CALLABLES = 8  # of the functions in a table, each may be the one that is called
 MAX_ITEMS = 16
 
 Why = tuple[Reason, ...]
@@ -469,7 +470,7 @@ def unite(parts: Iterable[Value]) -> Value:
             out.append(part)
     if len(out) == 1:
         return out[0]
-    if len(out) > MAX_ALTERNATIVES:
+    if len(out) > (MAX_CALLABLES if all(isinstance(v, (Function, Bound)) for v in out) else MAX_ALTERNATIVES):
         return join_unknown(Union(tuple(out)))
     return Union(tuple(out))
 
