@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from syncfinder.infer import policy
 from syncfinder.infer.annotations import from_annotation
-from syncfinder.infer.classes import find_method, is_dataset
+from syncfinder.infer.classes import find_method, implementations, is_dataset, is_promise
 from syncfinder.infer.definitions import bind_definitions
 from syncfinder.infer.dispatch import evaluate, run_block
 from syncfinder.infer.frame import Effect, Frame
@@ -101,7 +101,7 @@ GENERIC = "generic"
 class Facts:
     """What is derived from a function's definition once: its parameters with defaults, whether it is host code."""
 
-    __slots__ = ("base", "defaults", "host", "names", "parameters", "promised", "setup")
+    __slots__ = ("base", "defaults", "host", "names", "parameters", "promise", "promised", "setup")
 
     def __init__(self, function: Function) -> None:
         args = function.node.args
@@ -125,6 +125,7 @@ class Facts:
             owner is not None and is_dataset(owner)
         )
         self.setup = policy.is_setup(function.name)
+        self.promise = owner is not None and is_promise(function)
         self.base: dict[str, Value] | None = None
         self.promised: Value | None = None
 
@@ -379,4 +380,18 @@ def instantiate(cls: Class, arguments: Arguments, node: ast.expr, frame: Frame) 
 
 
 def call_bound(bound: Bound, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    return call_function(bound.function, arguments.before(bound.receiver), node, frame)
+    value = call_function(bound.function, arguments.before(bound.receiver), node, frame)
+    if isinstance(bound.receiver, Instance) and facts_of(bound.function).promise:
+        given = call_heirs(bound.receiver.cls, bound.function.name, arguments, node, frame)
+        return given if given is not None and value is UNKNOWN else value
+    return value
+
+
+def call_heirs(cls: Class, name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value | None:
+    """Return what the methods give that classes derived from this one have under a name; None if none has."""
+    found = [
+        call_function(method, arguments.before(Instance(method.owner)), node, frame)
+        for method in implementations(cls, name)
+        if method.owner is not None
+    ]
+    return join_all(found) if found else None

@@ -10,6 +10,7 @@ from syncfinder.infer.annotations import from_annotation, tensor_like
 from syncfinder.infer.dispatch import evaluate
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.hinting import apply_hint
+from syncfinder.infer.names import last_name
 from syncfinder.infer.values import (
     BOOL,
     NONE,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from syncfinder.infer.project import Module
 
 MAX_BASES = 24
+MAX_HEIRS = 8
 PROPERTIES = {"property", "cached_property", "functools.cached_property", "abstractproperty", "abc.abstractproperty"}
 
 
@@ -163,6 +165,37 @@ def find_method(cls: Class, name: str, after: Class | None = None) -> Function |
                 if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and not is_setter(statement):
                     return method_of(value, statement)
     return None
+
+
+def heirs_of(cls: Class) -> list[Class]:
+    """Return the classes beside a class, in its own module, that derive from it; looked up once."""
+    if cls.heirs is None:
+        cls.heirs = []
+        cls.heirs = [c for c in list(cls.module.classes.values()) if c is not cls and inherits(c, cls)]
+    return cls.heirs
+
+
+def implementations(cls: Class, name: str) -> list[Function]:
+    """Return the methods that may run where a class only promises one, or leaves it to the classes derived from it."""
+    found: list[Function] = []
+    for heir in heirs_of(cls):
+        for statement in members_of(heir).get(name, ()):
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and not is_setter(statement):
+                method = method_of(heir, statement)
+                if method.kind == "function" and not is_promise(method):
+                    found.append(method)
+    return found[:MAX_HEIRS]
+
+
+def is_promise(function: Function) -> bool:
+    """Return whether a method is abstract: declared so, or one that only raises NotImplementedError."""
+    if any(name.endswith("abstractmethod") for name in function.decorators):
+        return True
+    last = function.node.body[-1] if isinstance(function.node.body, list) else None
+    if not isinstance(last, ast.Raise) or last.exc is None or len(function.scan.stores) > 0:
+        return False
+    raised = last.exc.func if isinstance(last.exc, ast.Call) else last.exc
+    return last_name(raised) == "NotImplementedError" and len(function.node.body) <= 2  # type: ignore[arg-type]
 
 
 def is_setter(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

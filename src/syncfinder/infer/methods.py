@@ -9,7 +9,7 @@ from typing import Any
 from syncfinder.infer import classes, overlay, policy
 from syncfinder.infer.attributes import attribute_of
 from syncfinder.infer.binding import rebind
-from syncfinder.infer.calls import Arguments, call_bound
+from syncfinder.infer.calls import Arguments, call_bound, call_heirs
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.invoke import call_value
 from syncfinder.infer.libraries import library_method
@@ -288,6 +288,10 @@ def instance_method(base: Instance, name: str, arguments: Arguments, node: ast.C
         return call_bound(callee, arguments, node, frame)
     if not isinstance(callee, UnknownValue) and not is_own_method(callee, base):
         return call_value(callee, arguments, node, frame)
+    if isinstance(callee, UnknownValue):
+        given = call_heirs(base.cls, name, arguments, node, frame)
+        if given is not None:
+            return given
     return module_method(base, name, arguments, node, frame)
 
 

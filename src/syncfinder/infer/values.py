@@ -263,6 +263,7 @@ class Class(Value):
         "attributes",
         "bases",
         "closure",
+        "heirs",
         "holders",
         "members",
         "module",
@@ -282,6 +283,7 @@ class Class(Value):
         self.bases: tuple[Value, ...] | None = None
         self.members: dict[str, list[ast.stmt]] | None = None
         self.stores: dict[str, list[Any]] | None = None
+        self.heirs: list[Class] | None = None
         self.holders: dict[str, list[Class]] = {}
         self.attributes: dict[str, Value] = {}
         self.running: set[str] = set()
