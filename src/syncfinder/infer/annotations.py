@@ -32,6 +32,7 @@ from syncfinder.infer.values import (
     Mapping,
     Sequence,
     Tensor,
+    Union,
     Value,
     join_all,
     members,
@@ -65,7 +66,7 @@ SEQUENCES = {
     "Deque": "list", "MutableSequence": "list",
 }  # fmt: skip
 MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "DefaultDict"}
-WRAPPERS = {"Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "Type", "InitVar", "Awaitable", "Coroutine"}
+WRAPPERS = {"Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "InitVar", "Awaitable", "Coroutine"}
 PLACE_WORDS = {
     "cuda": (CUDA, None),
     "gpu": (CUDA, None),
@@ -187,12 +188,23 @@ def from_subscript(node: ast.Subscript, frame: Frame, what: str, place: int) -> 
         return annotated(arguments, frame, what, place)
     if head in SHAPED and inner is not None:
         return shaped(head, arguments, frame, what, place)
+    if head in ("type", "Type"):
+        return class_of(part(inner))
     if head in WRAPPERS:
         return part(arguments[-1] if head == "Coroutine" else inner)
     if head == "Literal":
         values = [Const(a.value) for a in arguments if isinstance(a, ast.Constant)]
         return join_all(values) if values else UNKNOWN
     return from_name(node.value, frame, what, place)
+
+
+def class_of(value: Value) -> Value:
+    """Return the class object, or several, whose instances a value stands for."""
+    if isinstance(value, Instance):
+        return value.cls
+    if isinstance(value, Union):
+        return join_all([class_of(m) for m in value.members])
+    return Api(value.name) if isinstance(value, Library) else UNKNOWN
 
 
 def annotated(arguments: list[ast.expr], frame: Frame, what: str, place: int) -> Value:
