@@ -38,6 +38,7 @@ from syncfinder.infer.values import (
     Union,
     UnknownValue,
     Value,
+    is_number,
     join,
     join_all,
     members,
@@ -253,10 +254,11 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
     base = facts.base
     given = bind(function, arguments, base) if arguments is not None else {}
     changed = {name: value for name, value in given.items() if name in base and value.key != base[name].key}
-    key: Any = tuple(sorted((name, value.key) for name, value in changed.items())) if changed else GENERIC
+    key = shape_key(changed)
     have = shapes.get(key)
     if have is None and key != GENERIC and len(shapes) > MAX_SHAPES:
-        key, changed = GENERIC, {}
+        changed = surprises(changed, base) if len(shapes) <= 2 * MAX_SHAPES else {}
+        key = shape_key(changed)
         have = shapes.get(key)
     if have is not None:
         return have  # type: ignore[no-any-return]
@@ -270,6 +272,20 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
     finally:
         project.depth -= 1
     return shapes[key]  # type: ignore[no-any-return]
+
+
+def shape_key(changed: dict[str, Value]) -> Any:
+    return tuple(sorted((name, value.key) for name, value in changed.items())) if changed else GENERIC
+
+
+def surprises(changed: dict[str, Value], base: dict[str, Value]) -> dict[str, Value]:
+    """Return the parameters that get a GPU tensor for what is declared as a number."""
+    return {
+        name: value
+        for name, value in changed.items()
+        if any(t.place & GPU and not t.place & CPU for t in tensors(value))
+        and any(is_number(m) for m in members(base[name]))
+    }
 
 
 def declared(function: Function) -> Value:

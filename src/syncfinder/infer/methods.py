@@ -16,6 +16,7 @@ from syncfinder.infer.libraries import library_method
 from syncfinder.infer.names import last_name
 from syncfinder.infer.operators import iterated
 from syncfinder.infer.reading import formattable, read
+from syncfinder.infer.sight import surprise
 from syncfinder.infer.torchcalls import call_row, device_of
 from syncfinder.infer.values import (
     ARRAY,
@@ -91,6 +92,7 @@ def unknown_method(base: UnknownValue, name: str, arguments: Arguments, node: as
     distinctive = policy.event_class(last_name(receiver), name) or model.distinctive.get(name)
     if distinctive is not None:
         return library_method(Library(distinctive), name, arguments, node, frame, LIKELY)
+    surprise(name, arguments, node, frame)
     return UNKNOWN_RESULTS.get(name, UNKNOWN)
 
 
