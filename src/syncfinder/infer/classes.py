@@ -14,6 +14,7 @@ from syncfinder.infer.names import last_name
 from syncfinder.infer.values import (
     BOOL,
     NONE,
+    POSSIBLE,
     TEXT,
     UNKNOWN,
     Api,
@@ -23,9 +24,12 @@ from syncfinder.infer.values import (
     Instance,
     Method,
     Super,
+    Tensor,
     Value,
     join,
     join_all,
+    members,
+    tensor_in,
     tensors,
 )
 
@@ -232,7 +236,22 @@ def stored(cls: Class, name: str) -> Value | None:
 def record(cls: Class, name: str, value: Value) -> None:
     """Join a value into an attribute."""
     have = cls.attributes.get(name)
-    cls.attributes[name] = value if have is None else join(have, value)
+    if have is None or have is value:
+        cls.attributes[name] = value
+        return
+    both = join(have, value)
+    if is_copy(have, value) or is_copy(value, have):
+        both = join_all([m.but(sure=POSSIBLE) if isinstance(m, Tensor) else m for m in members(both)])
+    cls.attributes[name] = both
+
+
+def is_copy(first: Value, then: Value) -> bool:
+    """Return whether an attribute holds a GPU tensor first and its unfinished host copy then.
+
+    Who reads the attribute most likely reads the copy, after its event.
+    """
+    a, b = tensor_in(first), tensor_in(then)
+    return a is not None and b is not None and a.waits and b.pending and not b.waits
 
 
 def holders_of(cls: Class, name: str) -> list[Class]:
