@@ -59,6 +59,7 @@ class Index:
     zero_dim: list[tuple[Tensor, ast.expr]] = field(default_factory=list)
     constant: bool = True
     slices: int = 0
+    strided: bool = False
     new_axes: int = 0
     ellipsis: bool = False
     unknown: int = 0
@@ -88,6 +89,7 @@ def take_apart(node: ast.expr, frame: Frame) -> Index:
         if isinstance(part, ast.Slice):
             slice_bounds(part, frame)
             index.slices += 1
+            index.strided = index.strided or part.step is not None
             index.numbers_only = False
             continue
         if isinstance(part, ast.Starred):
@@ -218,8 +220,9 @@ def read_tensor(base: Tensor, index: Index, node: ast.Subscript, frame: Frame) -
         for what, part in index.hosts:
             frame.publish("host-index", part, "index", base, index=what)
     dims = index.result_ndim(base.ndim)
-    # A basic index of pinned memory is still pinned; a gathered copy is not.
-    memory = base.memory if not (index.masks or index.indices or index.hosts) else "pageable" if base.memory else None
+    # A basic index of pinned memory is still pinned; a gathered copy is not, and a strided one is copied through one.
+    loose = index.masks or index.indices or index.hosts or index.strided
+    memory = "pageable" if loose and base.memory else base.memory
     return base.but(ndim=dims, memory=memory)
 
 
@@ -359,6 +362,9 @@ def write_tensor(
         write_mask(base, masked[0], value, written, frame, augmented)
         return
     if augmented:
+        return
+    if index.masks and is_number(value):
+        frame.publish("scalar-write", target, "assignment", base, index="index", value="number")
         return
     if index.hosts:
         what, part = index.hosts[0]
