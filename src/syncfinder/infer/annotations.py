@@ -23,6 +23,7 @@ from syncfinder.infer.values import (
     TEXT,
     UNKNOWN,
     Api,
+    Callback,
     Class,
     Const,
     Device,
@@ -188,6 +189,9 @@ def from_subscript(node: ast.Subscript, frame: Frame, what: str, place: int) -> 
         return annotated(arguments, frame, what, place)
     if head in SHAPED and inner is not None:
         return shaped(head, arguments, frame, what, place)
+    if head == "Callable":
+        made = part(arguments[-1])
+        return Callback(made) if made is not UNKNOWN else UNKNOWN
     if head in ("type", "Type"):
         return class_of(part(inner))
     if head in WRAPPERS:

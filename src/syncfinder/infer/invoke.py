@@ -16,6 +16,7 @@ from syncfinder.infer.values import (
     UNKNOWN,
     Api,
     Bound,
+    Callback,
     Class,
     Function,
     Instance,
@@ -159,6 +160,8 @@ def call_value(callee: Value, arguments: Arguments, node: ast.expr, frame: Frame
         return call_value(
             callee.function, Arguments(values, nodes, keywords, arguments.keyword_nodes, arguments.open), node, frame
         )
+    if isinstance(callee, Callback):
+        return callee.result
     if isinstance(callee, Union):
         return join_all([call_value(m, arguments, node, frame) for m in callee.members if m is not NONE])
     return UNKNOWN

@@ -256,6 +256,16 @@ class Partial(Value):
         self.key = ("p", function.key, tuple(a.key for a in arguments), tuple((k, v.key) for k, v in keywords.items()))
 
 
+class Callback(Value):
+    """Something callable of which only the result is known, from an annotation."""
+
+    __slots__ = ("result",)
+
+    def __init__(self, result: Value) -> None:
+        self.result = result
+        self.key = ("cb", result.key)
+
+
 class Class(Value):
     """A class of the project; its members and attributes are looked up in `classes`."""
 
