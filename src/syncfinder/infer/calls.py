@@ -223,6 +223,7 @@ def with_default(value: Value, default: ast.expr | None) -> Value:
 def function_frame(function: Function) -> Frame:
     frame = Frame(function.module.project, function.module, function, function.owner, function.closure)
     facts = facts_of(function)
+    frame.default_place = function.module.frame.default_place
     frame.host = facts.host
     if facts.setup:
         frame.context = "setup"

@@ -26,6 +26,7 @@ from syncfinder.infer.values import (
     GPU,
     INT,
     LIKELY,
+    NONE,
     UNKNOWN,
     Api,
     Array,
@@ -351,6 +352,13 @@ def device(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Val
     return found if found is not None else Device(ASSUMED, frame.reason("torch.device of something unknown", node))
 
 
+def set_default_device(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    """torch.set_default_device: what names no device is made there from now on."""
+    found = device_of(arguments.get(0, "device"), arguments.node(0, "device"), frame)
+    frame.default_place = found.place if found is not None else CPU
+    return NONE
+
+
 def storage(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
     """Tensor.untyped_storage: it can be copied to the host as the tensor can."""
     return tensor
@@ -368,6 +376,7 @@ FUNCTIONS: dict[str, Call] = {
     "torch.tensor": construct, "torch.as_tensor": construct, "torch.asarray": construct,
     "torch.from_numpy": from_numpy, "torch.frombuffer": from_numpy, "torch.nn.Parameter": parameter,
     "torch.nn.Buffer": parameter, "torch.device": device,
+    "torch.set_default_device": set_default_device,
 }  # fmt: skip
 for _prefix in ("torch.", "torch.cuda."):
     for _kind in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Bool", "Char", ""):
