@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from syncfinder.infer import policy
 from syncfinder.infer.annotations import from_annotation
-from syncfinder.infer.classes import find_method, implementations, is_dataset, is_promise
+from syncfinder.infer.classes import find_method, implementations, is_dataset, is_promise, plain_fields, record
 from syncfinder.infer.definitions import bind_definitions
 from syncfinder.infer.dispatch import evaluate, run_block
 from syncfinder.infer.frame import Effect, Frame
@@ -393,7 +393,17 @@ def instantiate(cls: Class, arguments: Arguments, node: ast.expr, frame: Frame) 
     method = find_method(cls, "__init__") or find_method(cls, "__post_init__")
     if method is not None and frame.function is not None:
         frame.project.callers.setdefault(method, set()).add(frame.function)
+    if any(t.waits for value, _ in arguments.every() for t in tensors(value)):
+        keep_given(cls, arguments)
     return Instance(cls)
+
+
+def keep_given(cls: Class, arguments: Arguments) -> None:
+    """Join the GPU tensors that a constructor is given into attributes of which nothing else says what they are."""
+    for position, (parameter, attribute) in enumerate(plain_fields(cls)):
+        value = arguments.get(position, parameter)
+        if attribute and value is not None and any(t.waits for t in tensors(value)):
+            record(cls, attribute, value)
 
 
 def call_bound(bound: Bound, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:

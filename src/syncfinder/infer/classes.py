@@ -233,6 +233,40 @@ def stored(cls: Class, name: str) -> Value | None:
     return cls.attributes.get(name, UNKNOWN)
 
 
+def plain_fields(cls: Class) -> list[tuple[str, str]]:
+    """Return a constructor's parameters in order, each with the attribute that holds it and that nothing else tells.
+
+    The attribute is empty where the parameter's type is written, or where it is not simply kept.
+    """
+    if cls.given is None:
+        method = find_method(cls, "__init__")
+        cls.given = declared_fields(cls) if method is None else kept_parameters(method)
+    return cls.given
+
+
+def kept_parameters(method: Function) -> list[tuple[str, str]]:
+    node = method.node
+    kept: dict[str, str] = {}
+    for statement in node.body if isinstance(node.body, list) else ():
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
+            target = statement.targets[0]
+            if isinstance(target, ast.Attribute) and last_name(target.value) == node.args.args[0].arg:
+                kept[statement.value.id] = target.attr
+    plain = [*node.args.posonlyargs, *node.args.args][1:]
+    return [(a.arg, kept.get(a.arg, "") if a.annotation is None else "") for a in [*plain, *node.args.kwonlyargs]]
+
+
+def declared_fields(cls: Class) -> list[tuple[str, str]]:
+    """Return a dataclass's fields."""
+    out = []
+    for owner in reversed([c for c in lineage(cls) if isinstance(c, Class)]):
+        for name, statements in members_of(owner).items():
+            if isinstance(statements[-1], ast.AnnAssign):
+                said = from_annotation(statements[-1].annotation, class_frame(owner), name)
+                out.append((name, name if said is UNKNOWN else ""))
+    return out
+
+
 def record(cls: Class, name: str, value: Value) -> None:
     """Join a value into an attribute."""
     have = cls.attributes.get(name)

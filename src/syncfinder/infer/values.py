@@ -273,6 +273,7 @@ class Class(Value):
         "attributes",
         "bases",
         "closure",
+        "given",
         "heirs",
         "holders",
         "members",
@@ -293,6 +294,7 @@ class Class(Value):
         self.bases: tuple[Value, ...] | None = None
         self.members: dict[str, list[ast.stmt]] | None = None
         self.stores: dict[str, list[Any]] | None = None
+        self.given: list[tuple[str, str]] | None = None
         self.heirs: list[Class] | None = None
         self.holders: dict[str, list[Class]] = {}
         self.attributes: dict[str, Value] = {}
