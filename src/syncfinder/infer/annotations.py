@@ -16,6 +16,7 @@ from syncfinder.infer.values import (
     CPU,
     CUDA,
     FLOAT,
+    HOST_DATA,
     INT,
     LIKELY,
     NONE,
@@ -48,6 +49,9 @@ TENSOR_CLASSES = {
     "torch.BFloat16Tensor": "float", "torch.DoubleTensor": "float", "torch.BoolTensor": "bool",
     "torch.ByteTensor": "int", "torch.ShortTensor": "int",
 }  # fmt: skip
+# Iterating over them gives host tensors, nested as their data set nests them.
+LOADERS = {"torch.utils.data.DataLoader"}
+BATCHES = Sequence("list", element=HOST_DATA)
 TENSOR_WORDS = {name.rpartition(".")[2] for name in TENSOR_CLASSES}
 # jaxtyping's and torchtyping's dtype classes: Float[Tensor, "batch seq"]
 SHAPED = {
@@ -157,6 +161,8 @@ def from_api(name: str, node: ast.expr, frame: Frame, what: str, place: int) -> 
         return Dtype(None)
     if name == "torch.Size":
         return SIZE
+    if name in LOADERS:
+        return BATCHES
     if name.startswith("numpy."):
         return ARRAY
     if frame.project.model.library_class(name) is not None:

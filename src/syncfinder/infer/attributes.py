@@ -51,11 +51,11 @@ def attribute_of(base: Value, name: str, frame: Frame, node: ast.expr) -> Value:
     return getter(base, name, frame, node) if getter is not None else Method(base, name)
 
 
-def unknown_attribute(base: Value, name: str, frame: Frame, node: ast.expr) -> Value:
+def unknown_attribute(base: UnknownValue, name: str, frame: Frame, node: ast.expr) -> Value:
     by_name = policy.by_name(name, frame, node)
     if by_name is not None:
         return by_name
-    return UNKNOWN_ATTRIBUTES.get(name, UNKNOWN)
+    return UNKNOWN_ATTRIBUTES.get(name, base if base.host else UNKNOWN)
 
 
 UNKNOWN_ATTRIBUTES: dict[str, Value] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import cast
 
+from syncfinder.infer import policy
 from syncfinder.infer.attributes import attribute_of
 from syncfinder.infer.calls import Arguments, call_bound, call_function, instantiate
 from syncfinder.infer.classes import find_method
@@ -12,6 +13,7 @@ from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.names import path_of
 from syncfinder.infer.values import (
+    HOST_DATA,
     NONE,
     UNKNOWN,
     Api,
@@ -41,7 +43,8 @@ def call(node: ast.Call, frame: Frame) -> Value:
         arguments = arguments_of(node, frame)
         if type(base) is Path:
             return call_value(base.value, arguments, node, frame)
-        return call_method(base, func.attr, arguments, node, frame)
+        value = call_method(base, func.attr, arguments, node, frame)
+        return HOST_DATA if value is UNKNOWN and policy.gives_host_data(arguments.keywords) else value
     callee = evaluate(func, frame)
     if type(callee) is Api and callee.name == "builtins.super":
         return super_value(frame)
@@ -133,7 +136,7 @@ def call_value(callee: Value, arguments: Arguments, node: ast.expr, frame: Frame
     from syncfinder.infer.methods import METHODS
 
     if isinstance(callee, UnknownValue):
-        return UNKNOWN
+        return HOST_DATA if policy.gives_host_data(arguments.keywords) else UNKNOWN
     if isinstance(callee, Function):
         return call_function(callee, arguments, node, frame)
     if isinstance(callee, Bound):

@@ -80,6 +80,8 @@ def unknown_method(base: UnknownValue, name: str, arguments: Arguments, node: as
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else node
     if name in LOG_METHODS and last_name(receiver) in LOGGERS:
         return logged(name, arguments, frame)
+    if base.host:
+        return host_data_method(base, name, arguments, node, frame)
     guess = policy.by_name(name, frame, node)
     if guess is not None:
         return guess
@@ -94,6 +96,21 @@ def unknown_method(base: UnknownValue, name: str, arguments: Arguments, node: as
         return library_method(Library(distinctive), name, arguments, node, frame, LIKELY)
     surprise(name, arguments, node, frame)
     return UNKNOWN_RESULTS.get(name, UNKNOWN)
+
+
+def host_data_method(base: UnknownValue, name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    """A method of a batch, or of a part of one: a tensor's, or a mapping's. Both can be moved to a device."""
+    why = frame.reason("a tokenizer or data loader made it on the host", node)
+    tensor = Tensor(CPU, why=why, sure=LIKELY)
+    if name in ("to", "cuda"):
+        moved = tensor_method(tensor, name, arguments, node, frame)
+        receiver = node.func.value if isinstance(node.func, ast.Attribute) else node
+        return moved if isinstance(receiver, (ast.Subscript, ast.Attribute)) else UNKNOWN
+    if frame.project.model.tensor_only(name) or name in policy.READS:
+        return tensor_method(tensor, name, arguments, node, frame)
+    if name == "items":
+        return Sequence("list", element=Sequence("tuple", (TEXT, base)))
+    return Sequence("list", element=TEXT if name == "keys" else base) if name in ("keys", "values") else base
 
 
 # Methods of mappings that return what lies under a key, or their second argument.

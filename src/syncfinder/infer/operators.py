@@ -245,4 +245,6 @@ def iterated(value: Value) -> Value:
         return TEXT
     if isinstance(value, Union):
         return join_all([iterated(m) for m in value.members if m is not NONE])
+    if isinstance(value, UnknownValue):
+        return value if value.host else UNKNOWN
     return UNKNOWN

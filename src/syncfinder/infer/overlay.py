@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from syncfinder.infer.annotations import TENSOR_CLASSES
+from syncfinder.infer.annotations import BATCHES, LOADERS, TENSOR_CLASSES
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.names import last_name
@@ -359,6 +359,11 @@ def set_default_device(name: str, arguments: Arguments, node: ast.expr, frame: F
     return NONE
 
 
+def loader(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    """A data loader: its batches are made on the host."""
+    return BATCHES
+
+
 def storage(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
     """Tensor.untyped_storage: it can be copied to the host as the tensor can."""
     return tensor
@@ -378,6 +383,7 @@ FUNCTIONS: dict[str, Call] = {
     "torch.nn.Buffer": parameter, "torch.device": device,
     "torch.set_default_device": set_default_device,
 }  # fmt: skip
+FUNCTIONS.update(dict.fromkeys(LOADERS, loader))
 for _prefix in ("torch.", "torch.cuda."):
     for _kind in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Bool", "Char", ""):
         FUNCTIONS[f"{_prefix}{_kind}Tensor"] = typed

@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING
 from syncfinder.infer.names import last_name
 from syncfinder.infer.project import ImportName
 from syncfinder.infer.scan import Scan, Uses
-from syncfinder.infer.values import ARRAY, ASSUMED, CPU, LIKELY, Api, Device, Sequence, Tensor, UnknownValue, Value
+from syncfinder.infer.values import (
+    ARRAY,
+    ASSUMED,
+    CPU,
+    LIKELY,
+    Api,
+    Const,
+    Device,
+    Sequence,
+    Tensor,
+    UnknownValue,
+    Value,
+)
 
 if TYPE_CHECKING:
     from syncfinder.infer.frame import Frame
@@ -135,6 +147,12 @@ def is_setup(name: str) -> bool:
 def is_host_code(name: str, owner: str | None) -> bool:
     """Return whether a function prepares data on the host: dataset, collate, tokenizer and processor code."""
     return HOST_FUNCTIONS.search(name) is not None or (owner is not None and HOST_CLASSES.search(owner) is not None)
+
+
+def gives_host_data(keywords: dict[str, Value]) -> bool:
+    """Return whether a call is a tokenizer's or processor's that is asked for torch tensors; they are on the host."""
+    asked = keywords.get("return_tensors")
+    return isinstance(asked, Const) and asked.value == "pt" and "device" not in keywords
 
 
 def evidence(name: str, scanned: Scan, frame: Frame, node: ast.AST) -> Tensor | None:

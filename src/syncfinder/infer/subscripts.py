@@ -202,6 +202,8 @@ def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
         return from_annotation(node, frame, "it")  # an alias of a type: Lengths = Annotated[Tensor, "cpu"]
     index = take_apart(node.slice, frame)
     if kind is UnknownValue:
+        if base.host:  # type: ignore[attr-defined]
+            return base
         if array_evidence(index, frame):
             why = frame.reason(f"`{ast.unparse(node.value)}` is indexed as a tensor", node)
             return read_tensor(Tensor(ASSUMED, why=why, sure=LIKELY), index, node, frame)

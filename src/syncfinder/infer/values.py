@@ -38,16 +38,22 @@ class Value:
 
 
 class UnknownValue(Value):
-    """Absorbs every attribute and call. `compared`: it is the outcome of a comparison of unknown operands."""
+    """Absorbs every attribute and call.
 
-    __slots__ = ("compared",)
+    `compared`: it is the outcome of a comparison of unknown operands. `host`: whatever tensors it is made of, a
+    tokenizer or a data loader made them, on the host.
+    """
 
-    def __init__(self, compared: bool = False) -> None:
+    __slots__ = ("compared", "host")
+
+    def __init__(self, compared: bool = False, host: bool = False) -> None:
         self.compared = compared
-        self.key = ("?", compared)
+        self.host = host
+        self.key = ("?", compared, host)
 
 
 UNKNOWN = UnknownValue()
+HOST_DATA = UnknownValue(host=True)
 UNKNOWN_COMPARISON = UnknownValue(compared=True)
 
 
