@@ -14,7 +14,6 @@ from syncfinder.infer.names import last_name
 from syncfinder.infer.values import (
     BOOL,
     NONE,
-    POSSIBLE,
     TEXT,
     UNKNOWN,
     Api,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 
 MAX_BASES = 24
 MAX_HEIRS = 8
+ANYTHING = {"Any", "object"}  # annotations that say nothing
 PROPERTIES = {"property", "cached_property", "functools.cached_property", "abstractproperty", "abc.abstractproperty"}
 
 
@@ -261,9 +261,9 @@ def declared_fields(cls: Class) -> list[tuple[str, str]]:
     out = []
     for owner in reversed([c for c in lineage(cls) if isinstance(c, Class)]):
         for name, statements in members_of(owner).items():
-            if isinstance(statements[-1], ast.AnnAssign):
-                said = from_annotation(statements[-1].annotation, class_frame(owner), name)
-                out.append((name, name if said is UNKNOWN else ""))
+            last = statements[-1]
+            if isinstance(last, ast.AnnAssign):
+                out.append((name, name if last_name(last.annotation) in ANYTHING else ""))
     return out
 
 
@@ -275,15 +275,12 @@ def record(cls: Class, name: str, value: Value) -> None:
         return
     both = join(have, value)
     if is_copy(have, value) or is_copy(value, have):
-        both = join_all([m.but(sure=POSSIBLE) if isinstance(m, Tensor) else m for m in members(both)])
+        both = join_all([m.but(memory="pinned") if isinstance(m, Tensor) else m for m in members(both)])
     cls.attributes[name] = both
 
 
 def is_copy(first: Value, then: Value) -> bool:
-    """Return whether an attribute holds a GPU tensor first and its unfinished host copy then.
-
-    Who reads the attribute most likely reads the copy, after its event.
-    """
+    """Return whether an attribute holds a GPU tensor first and its unfinished host copy, in pinned memory, then."""
     a, b = tensor_in(first), tensor_in(then)
     return a is not None and b is not None and a.waits and b.pending and not b.waits
 

@@ -18,25 +18,28 @@ if TYPE_CHECKING:
 
 
 def surprise(name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> None:
-    """Evaluate the method of an unknown object where it is given a tensor for what it declares as a number.
+    """Evaluate the method of an unknown object where it is given a 0-dim tensor for what it declares as a number.
 
     Only where all classes in sight that have such a method are of one family: any of them may be the object's.
     """
-    given = [any(t.waits for t in tensors(value)) for value in arguments.values]
-    if not any(given) and not any(t.waits for value in arguments.keywords.values() for t in tensors(value)):
+    given = [is_gpu_number(value) for value in arguments.values]
+    if not any(given) and not any(is_gpu_number(value) for value in arguments.keywords.values()):
         return
     for method in family(name, frame.module):
         if method.owner is not None and contradicted(method, given, arguments):
             call_function(method, arguments.before(Instance(method.owner)), node, frame)
 
 
+def is_gpu_number(value: Value) -> bool:
+    return any(t.waits and t.ndim == 0 for t in tensors(value))
+
+
 def contradicted(method: Function, given: list[bool], arguments: Arguments) -> bool:
-    """Return whether a tensor is given for a parameter that is annotated as a number."""
+    """Return whether a GPU number is given for a parameter that is annotated as a number."""
     plain = [*method.node.args.posonlyargs, *method.node.args.args][1:]
     found = [parameter for parameter, tensor in zip(plain, given, strict=False) if tensor]
-    found += [
-        p for p in [*plain, *method.node.args.kwonlyargs] if tensors(arguments.keywords.get(p.arg, PLAIN["None"]))
-    ]
+    named = {name for name, value in arguments.keywords.items() if is_gpu_number(value)}
+    found += [parameter for parameter in [*plain, *method.node.args.kwonlyargs] if parameter.arg in named]
     return any(p.annotation is not None and isinstance(PLAIN.get(last_name(p.annotation)), Number) for p in found)
 
 
