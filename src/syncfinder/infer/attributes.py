@@ -15,13 +15,13 @@ from syncfinder.infer.values import (
     CPU,
     CUDA,
     FLOAT,
+    HOST_DATA,
     INT,
     LIKELY,
     NONE,
     SIZE,
     TEXT,
     UNKNOWN,
-    UNKNOWN_ON_HOST,
     Api,
     Array,
     Bound,
@@ -58,7 +58,7 @@ def unknown_attribute(base: UnknownValue, name: str, frame: Frame, node: ast.exp
     by_name = policy.by_name(name, frame, node)
     if by_name is not None:
         return by_name
-    return UNKNOWN_ATTRIBUTES.get(name, UNKNOWN_ON_HOST if base.host else UNKNOWN)
+    return UNKNOWN_ATTRIBUTES.get(name, HOST_DATA if base.host else UNKNOWN)
 
 
 UNKNOWN_ATTRIBUTES: dict[str, Value] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from syncfinder.infer import policy
 from syncfinder.infer.annotations import from_annotation
-from syncfinder.infer.classes import find_method, is_dataset
+from syncfinder.infer.classes import find_method, implementations, is_dataset, is_promise, plain_fields, record
 from syncfinder.infer.definitions import bind_definitions
 from syncfinder.infer.dispatch import evaluate, run_block
 from syncfinder.infer.frame import Effect, Frame
@@ -41,6 +41,7 @@ from syncfinder.infer.values import (
     Union,
     UnknownValue,
     Value,
+    is_number,
     join,
     join_all,
     members,
@@ -105,7 +106,7 @@ GENERIC = "generic"
 class Facts:
     """What is derived from a function's definition once: its parameters with defaults, whether it is host code."""
 
-    __slots__ = ("base", "defaults", "host", "names", "parameters", "promised", "setup")
+    __slots__ = ("base", "defaults", "host", "names", "parameters", "promise", "promised", "setup")
 
     def __init__(self, function: Function) -> None:
         args = function.node.args
@@ -130,6 +131,7 @@ class Facts:
             owner is not None and is_dataset(owner)
         )
         self.setup = policy.is_setup(function.name)
+        self.promise = owner is not None and is_promise(function)
         self.base: dict[str, Value] | None = None
         self.promised: Value | None = None
 
@@ -226,6 +228,7 @@ def with_default(value: Value, default: ast.expr | None) -> Value:
 def function_frame(function: Function) -> Frame:
     frame = Frame(function.module.project, function.module, function, function.owner, function.closure)
     facts = facts_of(function)
+    frame.default_place = function.module.frame.default_place
     frame.host = facts.host
     if facts.setup:
         frame.context = "setup"
@@ -261,7 +264,7 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
     if have is None and key != GENERIC and len(shapes) > MAX_SHAPES:
         changed = differing({name: coarser(value) for name, value in changed.items()}, base)
         if len(shapes) > 2 * MAX_SHAPES and shape_key(changed) not in shapes:
-            changed = {}
+            changed = surprises(changed, base) if len(shapes) <= 3 * MAX_SHAPES else {}
         key = shape_key(changed)
         have = shapes.get(key)
     if arguments is not None and not function.called:
@@ -292,6 +295,16 @@ def differing(given: dict[str, Value], base: dict[str, Value]) -> dict[str, Valu
 def shape_key(changed: dict[str, Value]) -> Any:
     """Return the key of a summary: the arguments that differ from the generic ones."""
     return tuple(sorted((name, value.key) for name, value in changed.items())) if changed else GENERIC
+
+
+def surprises(changed: dict[str, Value], base: dict[str, Value]) -> dict[str, Value]:
+    """Return the parameters that get a GPU tensor for what is declared as a number."""
+    return {
+        name: value
+        for name, value in changed.items()
+        if any(t.place & GPU and not t.place & CPU for t in tensors(value))
+        and any(is_number(m) for m in members(base[name]))
+    }
 
 
 def declared(function: Function) -> Value:
@@ -326,6 +339,10 @@ def bind(function: Function, arguments: Arguments, base: dict[str, Value]) -> di
         for name, default in facts.defaults:
             out.setdefault(name, default)
     weak = {name: weaken(value, base.get(name)) for name, value in out.items()}
+    for name in function.scan.indices & out.keys():
+        given = out[name]
+        if weak[name] in (None, UNKNOWN) and isinstance(given, Sequence) and given.kind == "list":
+            weak[name] = Sequence("list")  # its elements do not matter: as an index it is uploaded
     return {name: value for name, value in weak.items() if value is not None}
 
 
@@ -443,8 +460,32 @@ def instantiate(cls: Class, arguments: Arguments, node: ast.expr, frame: Frame) 
     method = find_method(cls, "__init__") or find_method(cls, "__post_init__")
     if method is not None and frame.function is not None:
         frame.project.callers.setdefault(method, set()).add(frame.function)
+    if any(t.waits for value, _ in arguments.every() for t in tensors(value)):
+        keep_given(cls, arguments)
     return Instance(cls)
 
 
+def keep_given(cls: Class, arguments: Arguments) -> None:
+    """Join the GPU tensors that a constructor is given into attributes of which nothing else says what they are."""
+    for position, (parameter, attribute) in enumerate(plain_fields(cls)):
+        value = arguments.get(position, parameter)
+        if attribute and value is not None and any(t.waits for t in tensors(value)):
+            record(cls, attribute, value)
+
+
 def call_bound(bound: Bound, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    return call_function(bound.function, arguments.before(bound.receiver), node, frame)
+    value = call_function(bound.function, arguments.before(bound.receiver), node, frame)
+    if isinstance(bound.receiver, Instance) and facts_of(bound.function).promise:
+        given = call_heirs(bound.receiver.cls, bound.function.name, arguments, node, frame)
+        return given if given is not None and value is UNKNOWN else value
+    return value
+
+
+def call_heirs(cls: Class, name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value | None:
+    """Return what the methods give that classes derived from this one have under a name; None if none has."""
+    found = [
+        call_function(method, arguments.before(Instance(method.owner)), node, frame)
+        for method in implementations(cls, name)
+        if method.owner is not None
+    ]
+    return join_all(found) if found else None

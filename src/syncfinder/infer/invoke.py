@@ -13,11 +13,12 @@ from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.names import path_of
 from syncfinder.infer.values import (
+    HOST_DATA,
     NONE,
     UNKNOWN,
-    UNKNOWN_ON_HOST,
     Api,
     Bound,
+    Callback,
     Class,
     Function,
     Instance,
@@ -55,7 +56,7 @@ def call(node: ast.Call, frame: Frame) -> Value:
 
 def made_by_unknown(func: ast.expr, arguments: Arguments) -> Value:
     """What comes out of an unknown call: only of what prepares data is it known that its tensors are on the host."""
-    return UNKNOWN_ON_HOST if policy.makes_host_values(func, arguments) else UNKNOWN
+    return HOST_DATA if policy.makes_host_values(func, arguments) else UNKNOWN
 
 
 class Path(Value):
@@ -170,6 +171,8 @@ def call_value(callee: Value, arguments: Arguments, node: ast.expr, frame: Frame
         return call_value(
             callee.function, Arguments(values, nodes, keywords, arguments.keyword_nodes, arguments.open), node, frame
         )
+    if isinstance(callee, Callback):
+        return callee.result
     if isinstance(callee, Union):
         return join_all([call_value(m, arguments, node, frame) for m in callee.members if m is not NONE])
     return UNKNOWN

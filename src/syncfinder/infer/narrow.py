@@ -300,6 +300,20 @@ def narrow_ndim(node: ast.expr, right: ast.expr, env: Env, frame: Frame) -> bool
     return True
 
 
+def narrow_unpacked(source: ast.expr, count: int, frame: Frame) -> None:
+    """`a, b = x.shape` and `a, b = x.size()` say how many dimensions x has."""
+    if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and not (source.args or source.keywords):
+        owner = source.func.value if source.func.attr == "size" else None
+    else:
+        owner = source.value if isinstance(source, ast.Attribute) and source.attr == "shape" else None
+    path = path_of(owner) if owner is not None else None
+    if owner is None or path is None:
+        return
+    value = known(path, owner, frame.env, frame)
+    if isinstance(value, Tensor) and value.ndim is None:
+        bind_path(frame.env, path, value.but(ndim=count))
+
+
 def narrow_call(node: ast.Call, truth: bool, env: Env, frame: Frame) -> bool:
     """`isinstance(x, C)`, `torch.is_tensor(x)`, and project helpers that only test for None."""
     callee = evaluate(node.func, frame) if isinstance(node.func, (ast.Name, ast.Attribute)) else UNKNOWN

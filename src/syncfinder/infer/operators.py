@@ -14,13 +14,13 @@ from syncfinder.infer.values import (
     CUDA,
     FLOAT,
     GPU,
+    HOST_COMPARISON,
+    HOST_DATA,
     NONE,
     NUMBER_ORDER,
     TEXT,
     UNKNOWN,
     UNKNOWN_COMPARISON,
-    UNKNOWN_COMPARISON_ON_HOST,
-    UNKNOWN_ON_HOST,
     Array,
     Const,
     Device,
@@ -69,8 +69,8 @@ def operate(left: Value, right: Value, op: ast.operator, node: Any, frame: Frame
         return left
     host = on_host(left) or on_host(right)
     if isinstance(op, (ast.BitAnd, ast.BitOr)) and any(type(v) is UnknownValue and v.compared for v in (left, right)):
-        return UNKNOWN_COMPARISON_ON_HOST if host else UNKNOWN_COMPARISON
-    return UNKNOWN_ON_HOST if host else UNKNOWN
+        return HOST_COMPARISON if host else UNKNOWN_COMPARISON
+    return HOST_DATA if host else UNKNOWN
 
 
 def number_operation(left: Value, right: Value, op: ast.operator) -> Value:
@@ -156,6 +156,8 @@ def compared(
         return identity(left, right, op)
     if isinstance(op, MEMBERSHIP):
         return membership(left, right, left_node, right_node, frame)
+    if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, (ast.Eq, ast.NotEq)):
+        return elements_compared(left, right, left_node, right_node, frame)
     a, b = tensor_in(left), tensor_in(right)
     if a is not None or b is not None:
         if isinstance(op, (ast.Eq, ast.NotEq)) and (right is NONE or isinstance(right, (Text, Sequence, Mapping))):
@@ -171,12 +173,34 @@ def compared(
     unknown = isinstance(left, UnknownValue) or isinstance(right, UnknownValue)
     if not unknown or isinstance(left, (Text, Device, Dtype)) or isinstance(right, (Text, Device, Dtype)):
         return BOOL
-    return UNKNOWN_COMPARISON_ON_HOST if on_host(left) or on_host(right) else UNKNOWN_COMPARISON
+    return HOST_COMPARISON if on_host(left) or on_host(right) else UNKNOWN_COMPARISON
 
 
 def is_text(value: Value) -> bool:
     """Return whether a value is a string."""
     return isinstance(value, Text) or (isinstance(value, Const) and isinstance(value.value, str))
+
+
+LISTS_COMPARED = "list comparison"
+
+
+def elements_compared(
+    left: Sequence, right: Sequence, left_node: ast.expr, right_node: ast.expr, frame: Frame
+) -> Value:
+    """Lists of one length are equal if all their elements are: the comparison of each pair is tested."""
+    if left.items is not None and right.items is not None and len(left.items) != len(right.items):
+        return BOOL
+    for side, other, node in ((left, right, left_node), (right, left, right_node)):
+        parts = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
+        whole = len(parts) == len(side.parts())
+        against = other.parts() if len(other.parts()) == len(side.parts()) else (other.each(),) * len(side.parts())
+        for position, (value, partner) in enumerate(zip(side.parts(), against, strict=True)):
+            found = tensor_in(value)
+            if found is None or (isinstance(partner, (Const, Text, Sequence, Mapping)) and not is_number(partner)):
+                continue  # what is no number is unequal without a look at the value
+            if read(found, "builtin", LISTS_COMPARED, parts[position] if whole else node, frame):
+                return BOOL
+    return BOOL
 
 
 def identity(left: Value, right: Value, op: ast.cmpop) -> Value:
@@ -210,12 +234,17 @@ def membership(left: Value, right: Value, left_node: ast.expr, right_node: ast.e
     return BOOL
 
 
+def held(value: Value) -> Value:
+    """Return what a container gives back: a list that went in empty may have been filled through the container."""
+    return Sequence("list") if isinstance(value, Sequence) and value.items == () and value.kind == "list" else value
+
+
 def iterated(value: Value) -> Value:
     """Return what iterating over a value yields."""
     if isinstance(value, Tensor):
         return value.but(ndim=value.ndim - 1 if value.ndim else None)
     if isinstance(value, Sequence):
-        return value.each()
+        return held(value.each())
     if isinstance(value, Mapping):
         return TEXT if value.items and all(isinstance(k, str) for k in value.items) else UNKNOWN
     if isinstance(value, Array):
@@ -224,4 +253,4 @@ def iterated(value: Value) -> Value:
         return TEXT
     if isinstance(value, Union):
         return join_all([iterated(m) for m in value.members if m is not NONE])
-    return UNKNOWN_ON_HOST if on_host(value) else UNKNOWN
+    return HOST_DATA if on_host(value) else UNKNOWN

@@ -90,6 +90,7 @@ READS = {
     "item", "tolist", "any", "all", "max", "min", "sum", "mean", "prod", "nonzero", "argmax", "argmin", "argsort",
     "cumsum", "unique",
 }  # fmt: skip
+TYPE_TESTS = {"isinstance", "is_tensor"}
 SHAPE_ATTRIBUTES = {"shape", "ndim", "is_cuda", "requires_grad", "is_cpu", "mT"}
 
 
@@ -199,13 +200,24 @@ def is_cpu_version(name: str) -> bool:
 def evidence(name: str, scanned: Scan, frame: Frame, node: ast.AST) -> Tensor | None:
     """Return the tensor that a name's uses in a function prove it to be; None if nothing does."""
     uses = scanned.uses.get(name)
-    if uses is None:
+    if uses is None or is_made_tensor(name, scanned, frame):
         return None
     found = proof(uses, scanned, frame)
     if found is None:
         return None
     place = CPU if frame.host else ASSUMED
     return Tensor(place, why=frame.reason(f"`{name}` is used as a tensor ({found})", node), sure=LIKELY)
+
+
+def is_made_tensor(name: str, scanned: Scan, frame: Frame) -> bool:
+    """Return whether torch makes a tensor of the name's value and binds it anew: uses speak of that one.
+
+    A value that is asked for its type may be a tensor from the start.
+    """
+    maker = scanned.remade.get(name)
+    if maker is None or any(last_name(callee) in TYPE_TESTS for callee, _ in scanned.uses[name].passed):
+        return False
+    return torch_types(maker, 0, frame)[1] == {"o"}
 
 
 def proof(uses: Uses, scanned: Scan, frame: Frame) -> str | None:
@@ -231,26 +243,28 @@ def proof(uses: Uses, scanned: Scan, frame: Frame) -> str | None:
 
 def torch_parameter(callee: ast.expr, position: int | str, frame: Frame) -> str | None:
     """Return the name of the torch function that takes an argument as a tensor in every overload; None otherwise."""
+    name, types = torch_types(callee, position, frame)
+    return name if types and types <= {"T", "T?"} else None
+
+
+def torch_types(callee: ast.expr, position: int | str, frame: Frame) -> tuple[str, set[str]]:
+    """Return a torch function's name, and what its overloads take at a position or by a keyword; none: no such row."""
     root: ast.expr = callee
     while isinstance(root, ast.Attribute):
         root = root.value
-    if not isinstance(root, ast.Name):
-        return None
-    head = frame.lookup(root.id)
+    head = frame.lookup(root.id) if isinstance(root, ast.Name) else None
     if type(head) is ImportName:
         head = frame.project.resolve(head, frame.module)
-    if not isinstance(head, Api) or not head.name.startswith("torch"):
-        return None
+    if not isinstance(head, Api) or not isinstance(root, ast.Name) or not head.name.startswith("torch"):
+        return "", set()
     name = head.name + ast.unparse(callee)[len(root.id) :]
     row = frame.project.model.row(frame.project.model.canonical(name))
-    if row is None:
-        return None
-    for overload in row.overloads:
+    types: set[str] = set()
+    for overload in row.overloads if row is not None else ():
         if isinstance(position, int):
             parameters = [p for p in overload if not p.keyword_only]
             parameter = parameters[position] if position < len(parameters) else None
         else:
             parameter = next((p for p in overload if p.name == position), None)
-        if parameter is None or parameter.type not in ("T", "T?"):
-            return None
-    return name if row.overloads else None
+        types.add(parameter.type if parameter is not None else "")
+    return name, types

@@ -78,6 +78,8 @@ class Module:
         self.stars: list[ImportName] = []
         self.functions: dict[int, Function] = {}
         self.classes: dict[int, Class] = {}
+        self.classes_in_sight: list[Class] | None = None
+        self.families: dict[str, list[Function]] = {}
         self.sites: dict[Any, tuple[Site, Function | None]] = {}
         self.called_sites: set[Any] = set()  # the sites that a call's own arguments lead to
         self.speaks_torch = "torch" in file.text

@@ -23,6 +23,7 @@ GPU = CUDA | ASSUMED
 CERTAIN, LIKELY, POSSIBLE = 0, 1, 2
 
 MAX_ALTERNATIVES = 4
+MAX_CALLABLES = 8  # of the functions in a table, each may be the one that is called
 MAX_ITEMS = 16
 
 Why = tuple[Reason, ...]
@@ -37,9 +38,10 @@ class Value:
 
 
 class UnknownValue(Value):
-    """Absorbs every attribute and call. `compared`: it is the outcome of a comparison of unknown operands.
+    """Absorbs every attribute and call.
 
-    `host`: whatever tensors are in it are on the host, as in a tokenizer's result.
+    `compared`: it is the outcome of a comparison of unknown operands. `host`: whatever tensors it is made of, a
+    tokenizer or a data loader made them, on the host.
     """
 
     __slots__ = ("compared", "host")
@@ -51,9 +53,9 @@ class UnknownValue(Value):
 
 
 UNKNOWN = UnknownValue()
+HOST_DATA = UnknownValue(host=True)
 UNKNOWN_COMPARISON = UnknownValue(compared=True)
-UNKNOWN_ON_HOST = UnknownValue(host=True)
-UNKNOWN_COMPARISON_ON_HOST = UnknownValue(compared=True, host=True)
+HOST_COMPARISON = UnknownValue(compared=True, host=True)
 
 
 class Tensor(Value):
@@ -266,6 +268,16 @@ class Partial(Value):
         self.key = ("p", function.key, tuple(a.key for a in arguments), tuple((k, v.key) for k, v in keywords.items()))
 
 
+class Callback(Value):
+    """Something callable of which only the result is known, from an annotation."""
+
+    __slots__ = ("result",)
+
+    def __init__(self, result: Value) -> None:
+        self.result = result
+        self.key = ("cb", result.key)
+
+
 class Class(Value):
     """A class of the project; its members and attributes are looked up in `classes`."""
 
@@ -273,6 +285,8 @@ class Class(Value):
         "attributes",
         "bases",
         "closure",
+        "given",
+        "heirs",
         "holders",
         "members",
         "module",
@@ -292,6 +306,8 @@ class Class(Value):
         self.bases: tuple[Value, ...] | None = None
         self.members: dict[str, list[ast.stmt]] | None = None
         self.stores: dict[str, list[Any]] | None = None
+        self.given: list[tuple[str, str]] | None = None
+        self.heirs: list[Class] | None = None
         self.holders: dict[str, list[Class]] = {}
         self.attributes: dict[str, Value] = {}
         self.running: set[str] = set()
@@ -485,7 +501,7 @@ def unite(parts: Iterable[Value]) -> Value:
             out.append(part)
     if len(out) == 1:
         return out[0]
-    if len(out) > MAX_ALTERNATIVES:
+    if len(out) > (MAX_CALLABLES if all(isinstance(v, (Function, Bound)) for v in out) else MAX_ALTERNATIVES):
         return join_unknown(Union(tuple(out)))
     return Union(tuple(out))
 
