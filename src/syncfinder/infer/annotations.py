@@ -16,6 +16,7 @@ from syncfinder.infer.values import (
     CPU,
     CUDA,
     FLOAT,
+    HOST_DATA,
     INT,
     LIKELY,
     NONE,
@@ -23,6 +24,7 @@ from syncfinder.infer.values import (
     TEXT,
     UNKNOWN,
     Api,
+    Callback,
     Class,
     Const,
     Device,
@@ -32,6 +34,7 @@ from syncfinder.infer.values import (
     Mapping,
     Sequence,
     Tensor,
+    Union,
     Value,
     join_all,
     members,
@@ -46,6 +49,9 @@ TENSOR_CLASSES = {
     "torch.BFloat16Tensor": "float", "torch.DoubleTensor": "float", "torch.BoolTensor": "bool",
     "torch.ByteTensor": "int", "torch.ShortTensor": "int",
 }  # fmt: skip
+# Iterating over them gives host tensors, nested as their data set nests them.
+LOADERS = {"torch.utils.data.DataLoader"}
+BATCHES = Sequence("list", element=HOST_DATA)
 TENSOR_WORDS = {name.rpartition(".")[2] for name in TENSOR_CLASSES}
 # jaxtyping's and torchtyping's dtype classes: Float[Tensor, "batch seq"]
 SHAPED = {
@@ -65,7 +71,7 @@ SEQUENCES = {
     "Deque": "list", "MutableSequence": "list",
 }  # fmt: skip
 MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "DefaultDict"}
-WRAPPERS = {"Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "Type", "InitVar", "Awaitable", "Coroutine"}
+WRAPPERS = {"Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "InitVar", "Awaitable", "Coroutine"}
 PLACE_WORDS = {
     "cuda": (CUDA, None),
     "gpu": (CUDA, None),
@@ -146,6 +152,10 @@ def from_name(node: ast.expr, frame: Frame, what: str, place: int) -> Value:
     return UNKNOWN
 
 
+# Marks a library object that was not made here: where it is, its maker knows.
+GIVEN = "?"
+
+
 def from_api(name: str, node: ast.expr, frame: Frame, what: str, place: int) -> Value:
     if name in TENSOR_CLASSES:
         return tensor(frame, node, what, place, TENSOR_CLASSES[name])
@@ -155,10 +165,12 @@ def from_api(name: str, node: ast.expr, frame: Frame, what: str, place: int) -> 
         return Dtype(None)
     if name == "torch.Size":
         return SIZE
+    if name in LOADERS:
+        return BATCHES
     if name.startswith("numpy."):
         return ARRAY
     if frame.project.model.library_class(name) is not None:
-        return Library(name)
+        return Library(name, {GIVEN: BOOL})
     return UNKNOWN
 
 
@@ -187,12 +199,26 @@ def from_subscript(node: ast.Subscript, frame: Frame, what: str, place: int) -> 
         return annotated(arguments, frame, what, place)
     if head in SHAPED and inner is not None:
         return shaped(head, arguments, frame, what, place)
+    if head == "Callable":
+        made = part(arguments[-1])
+        return Callback(made) if made is not UNKNOWN else UNKNOWN
+    if head in ("type", "Type"):
+        return class_of(part(inner))
     if head in WRAPPERS:
         return part(arguments[-1] if head == "Coroutine" else inner)
     if head == "Literal":
         values = [Const(a.value) for a in arguments if isinstance(a, ast.Constant)]
         return join_all(values) if values else UNKNOWN
     return from_name(node.value, frame, what, place)
+
+
+def class_of(value: Value) -> Value:
+    """Return the class object, or several, whose instances a value stands for."""
+    if isinstance(value, Instance):
+        return value.cls
+    if isinstance(value, Union):
+        return join_all([class_of(m) for m in value.members])
+    return Api(value.name) if isinstance(value, Library) else UNKNOWN
 
 
 def annotated(arguments: list[ast.expr], frame: Frame, what: str, place: int) -> Value:

@@ -15,6 +15,7 @@ from syncfinder.infer.values import (
     CPU,
     CUDA,
     FLOAT,
+    HOST_DATA,
     INT,
     LIKELY,
     NONE,
@@ -51,11 +52,13 @@ def attribute_of(base: Value, name: str, frame: Frame, node: ast.expr) -> Value:
     return getter(base, name, frame, node) if getter is not None else Method(base, name)
 
 
-def unknown_attribute(base: Value, name: str, frame: Frame, node: ast.expr) -> Value:
+def unknown_attribute(base: UnknownValue, name: str, frame: Frame, node: ast.expr) -> Value:
+    if base.host and name == "device":
+        return Device(CPU)
     by_name = policy.by_name(name, frame, node)
     if by_name is not None:
         return by_name
-    return UNKNOWN_ATTRIBUTES.get(name, UNKNOWN)
+    return UNKNOWN_ATTRIBUTES.get(name, HOST_DATA if base.host else UNKNOWN)
 
 
 UNKNOWN_ATTRIBUTES: dict[str, Value] = {

@@ -9,6 +9,7 @@ from syncfinder.infer.dispatch import evaluate
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.hinting import apply_hint
 from syncfinder.infer.names import path_of
+from syncfinder.infer.narrow import narrow_unpacked
 from syncfinder.infer.operators import iterated
 from syncfinder.infer.project import ImportName
 from syncfinder.infer.subscripts import write_subscript
@@ -71,6 +72,8 @@ def assign_attribute(target: ast.Attribute, value: Value, frame: Frame) -> None:
 
 
 def unpack(targets: list[ast.expr], value: Value, frame: Frame, source: ast.expr | None) -> None:
+    if source is not None and not any(isinstance(t, ast.Starred) for t in targets):
+        narrow_unpacked(source, len(targets), frame)
     items = value.items if isinstance(value, Sequence) else None
     if items is not None and len(items) == len(targets) and not any(isinstance(t, ast.Starred) for t in targets):
         nodes = (

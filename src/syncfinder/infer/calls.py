@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from syncfinder.infer import policy
 from syncfinder.infer.annotations import from_annotation
-from syncfinder.infer.classes import find_method, is_dataset
+from syncfinder.infer.classes import find_method, implementations, is_dataset, is_promise, plain_fields, record
 from syncfinder.infer.definitions import bind_definitions
 from syncfinder.infer.dispatch import evaluate, run_block
 from syncfinder.infer.frame import Effect, Frame
@@ -18,11 +18,13 @@ from syncfinder.infer.values import (
     ASSUMED,
     BOOL,
     CPU,
+    CUDA,
     FLOAT,
     GPU,
     INT,
     LIKELY,
     NONE,
+    TEXT,
     UNKNOWN,
     Bound,
     Class,
@@ -35,12 +37,15 @@ from syncfinder.infer.values import (
     Number,
     Sequence,
     Tensor,
+    Text,
     Union,
     UnknownValue,
     Value,
+    is_number,
     join,
     join_all,
     members,
+    on_host,
     tensors,
 )
 
@@ -101,7 +106,7 @@ GENERIC = "generic"
 class Facts:
     """What is derived from a function's definition once: its parameters with defaults, whether it is host code."""
 
-    __slots__ = ("base", "defaults", "host", "names", "parameters", "promised", "setup")
+    __slots__ = ("base", "defaults", "host", "names", "parameters", "promise", "promised", "setup")
 
     def __init__(self, function: Function) -> None:
         args = function.node.args
@@ -121,10 +126,12 @@ class Facts:
             and not (position == 0 and function.owner is not None)
         ]
         owner = function.owner
-        self.host = policy.is_host_code(function.name, owner.name if owner is not None else None) or (
+        owner_name = owner.name if owner is not None else None
+        self.host = policy.is_host_code(function.name, owner_name, function.module) or (
             owner is not None and is_dataset(owner)
         )
         self.setup = policy.is_setup(function.name)
+        self.promise = owner is not None and is_promise(function)
         self.base: dict[str, Value] | None = None
         self.promised: Value | None = None
 
@@ -221,6 +228,7 @@ def with_default(value: Value, default: ast.expr | None) -> Value:
 def function_frame(function: Function) -> Frame:
     frame = Frame(function.module.project, function.module, function, function.owner, function.closure)
     facts = facts_of(function)
+    frame.default_place = function.module.frame.default_place
     frame.host = facts.host
     if facts.setup:
         frame.context = "setup"
@@ -250,13 +258,21 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
         facts.base = {}
         facts.base = generic_values(function, function_frame(function))
     base = facts.base
-    given = bind(function, arguments, base) if arguments is not None else {}
-    changed = {name: value for name, value in given.items() if name in base and value.key != base[name].key}
-    key: Any = tuple(sorted((name, value.key) for name, value in changed.items())) if changed else GENERIC
+    changed = differing(bind(function, arguments, base), base) if arguments is not None else {}
+    key = shape_key(changed)
     have = shapes.get(key)
     if have is None and key != GENERIC and len(shapes) > MAX_SHAPES:
-        key, changed = GENERIC, {}
+        changed = differing({name: coarser(value) for name, value in changed.items()}, base)
+        if len(shapes) > 2 * MAX_SHAPES and shape_key(changed) not in shapes:
+            changed = surprises(changed, base) if len(shapes) <= 3 * MAX_SHAPES else {}
+        key = shape_key(changed)
         have = shapes.get(key)
+    if arguments is not None and not function.called:
+        listed = [
+            n for n, v in changed.items() if tensors(base[n]) and any(isinstance(m, Sequence) for m in members(v))
+        ]
+        function.contradicted = function.contradicted and bool(listed)
+        function.called = key == GENERIC or project.depth >= MAX_DEPTH or project.runs >= project.allowance
     if have is not None:
         return have  # type: ignore[no-any-return]
     if project.depth >= MAX_DEPTH or project.runs >= project.allowance:
@@ -269,6 +285,26 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
     finally:
         project.depth -= 1
     return shapes[key]  # type: ignore[no-any-return]
+
+
+def differing(given: dict[str, Value], base: dict[str, Value]) -> dict[str, Value]:
+    """Return the arguments that are not what the parameter is without a caller."""
+    return {name: value for name, value in given.items() if name in base and value.key != base[name].key}
+
+
+def shape_key(changed: dict[str, Value]) -> Any:
+    """Return the key of a summary: the arguments that differ from the generic ones."""
+    return tuple(sorted((name, value.key) for name, value in changed.items())) if changed else GENERIC
+
+
+def surprises(changed: dict[str, Value], base: dict[str, Value]) -> dict[str, Value]:
+    """Return the parameters that get a GPU tensor for what is declared as a number."""
+    return {
+        name: value
+        for name, value in changed.items()
+        if any(t.place & GPU and not t.place & CPU for t in tensors(value))
+        and any(is_number(m) for m in members(base[name]))
+    }
 
 
 def declared(function: Function) -> Value:
@@ -303,11 +339,17 @@ def bind(function: Function, arguments: Arguments, base: dict[str, Value]) -> di
         for name, default in facts.defaults:
             out.setdefault(name, default)
     weak = {name: weaken(value, base.get(name)) for name, value in out.items()}
+    for name in function.scan.indices & out.keys():
+        given = out[name]
+        if weak[name] in (None, UNKNOWN) and isinstance(given, Sequence) and given.kind == "list":
+            weak[name] = Sequence("list")  # its elements do not matter: as an index it is uploaded
     return {name: value for name, value in weak.items() if value is not None}
 
 
 def weaken(value: Value, generic: Value | None) -> Value | None:
     """Return an argument as summaries are keyed by it: without numbers' values, `generic` for the unknown."""
+    if generic is not None and any(t.place != CUDA and t.dtype != "bool" for t in tensors(value)) and refuses(generic):
+        return generic
     if isinstance(value, Tensor):
         known = generic is not None and any(t.place != CPU for t in tensors(generic))
         return generic if value.sure > LIKELY or (value.place == ASSUMED and known) else value
@@ -316,10 +358,47 @@ def weaken(value: Value, generic: Value | None) -> Value | None:
             return value
         return INT if isinstance(value.value, int) else FLOAT if isinstance(value.value, float) else value
     if isinstance(value, (Union, Sequence, Mapping)):
-        return value if tensors(value) or holds_tensor(value) else generic
+        if tensors(value) or holds_tensor(value):
+            return value
+        return Sequence(value.kind) if contradicts(value, generic) else generic  # type: ignore[union-attr]
+    if on_host(value):
+        found = tensors(generic) if generic is not None else []
+        return found[0].but(place=CPU) if found else value
     if isinstance(value, (UnknownValue, Flag)):
         return None
     return value
+
+
+def refuses(generic: Value) -> bool:
+    """Return whether a parameter is said to be a flag, a word or a container: an assumed tensor is none of them.
+
+    A number may well be given as a tensor of one element, and a flag as the outcome of a comparison.
+    """
+    said = [m for m in members(generic) if m is not NONE]
+    return bool(said) and all(
+        isinstance(m, (Sequence, Mapping, Text, Flag))
+        or (isinstance(m, Number) and m.kind == "bool")
+        or (isinstance(m, Const) and isinstance(m.value, (bool, str)))
+        for m in said
+    )
+
+
+def contradicts(value: Value, generic: Value | None) -> bool:
+    """Return whether a caller gives a list without tensors where the callee alone would be taken to get tensors."""
+    if not isinstance(value, Sequence) or generic is None:
+        return False
+    if tensors(generic):
+        return not any(isinstance(m, Sequence) for m in members(generic))
+    held = tensors(generic.each()) if isinstance(generic, Sequence) else []
+    return bool(held) and not any(isinstance(m, UnknownValue) for m in members(value.each()))
+
+
+def coarser(value: Value) -> Value:
+    """Return an argument without what tells many calls of one function apart: words, flags, dtypes, dimensions."""
+    if isinstance(value, Const):
+        word = isinstance(value.value, str) and not names_device(value.value)
+        return TEXT if word else BOOL if isinstance(value.value, bool) else value
+    return value.but(dtype=None, ndim=None, memory=None) if isinstance(value, Tensor) else value
 
 
 def holds_tensor(value: Value) -> bool:
@@ -347,10 +426,10 @@ def run(function: Function, values: dict[str, Value], generic: bool) -> Summary:
         return Summary(evaluate(node.body, frame), frame.effects)
     bind_definitions(node.body, frame)
     falls = run_block(node.body, frame)
-    return Summary(result(function, frame, falls), frame.effects)
+    return Summary(result(function, frame, falls, values), frame.effects)
 
 
-def result(function: Function, frame: Frame, falls: bool) -> Value:
+def result(function: Function, frame: Frame, falls: bool, given: dict[str, Value]) -> Value:
     if function.scan.yields:
         return Sequence("list", element=join_all(frame.yields) if frame.yields else UNKNOWN)
     value = (
@@ -362,8 +441,18 @@ def result(function: Function, frame: Frame, falls: bool) -> Value:
     )
     if value is UNKNOWN or (value is NONE and not function.scan.stores):
         promised = declared(function)
-        return value if promised is UNKNOWN else promised
+        return value if promised is UNKNOWN else refined(promised, function, given)
     return value
+
+
+def refined(promised: Value, function: Function, given: dict[str, Value]) -> Value:
+    """Return an annotated result with what else is known of it: it lies where all the given tensors lie."""
+    if not isinstance(promised, Tensor):
+        return promised
+    places = {t.place for v in given.values() for t in tensors(v)}
+    place = CPU if places == {CPU} else promised.place
+    dtype = "int" if promised.dtype is None and policy.gives_indices(function.name) else promised.dtype
+    return promised.but(place=place, dtype=dtype)
 
 
 def instantiate(cls: Class, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
@@ -371,8 +460,32 @@ def instantiate(cls: Class, arguments: Arguments, node: ast.expr, frame: Frame) 
     method = find_method(cls, "__init__") or find_method(cls, "__post_init__")
     if method is not None and frame.function is not None:
         frame.project.callers.setdefault(method, set()).add(frame.function)
+    if any(t.waits for value, _ in arguments.every() for t in tensors(value)):
+        keep_given(cls, arguments)
     return Instance(cls)
 
 
+def keep_given(cls: Class, arguments: Arguments) -> None:
+    """Join the GPU tensors that a constructor is given into attributes of which nothing else says what they are."""
+    for position, (parameter, attribute) in enumerate(plain_fields(cls)):
+        value = arguments.get(position, parameter)
+        if attribute and value is not None and any(t.waits for t in tensors(value)):
+            record(cls, attribute, value)
+
+
 def call_bound(bound: Bound, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    return call_function(bound.function, arguments.before(bound.receiver), node, frame)
+    value = call_function(bound.function, arguments.before(bound.receiver), node, frame)
+    if isinstance(bound.receiver, Instance) and facts_of(bound.function).promise:
+        given = call_heirs(bound.receiver.cls, bound.function.name, arguments, node, frame)
+        return given if given is not None and value is UNKNOWN else value
+    return value
+
+
+def call_heirs(cls: Class, name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value | None:
+    """Return what the methods give that classes derived from this one have under a name; None if none has."""
+    found = [
+        call_function(method, arguments.before(Instance(method.owner)), node, frame)
+        for method in implementations(cls, name)
+        if method.owner is not None
+    ]
+    return join_all(found) if found else None

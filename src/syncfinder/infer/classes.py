@@ -10,6 +10,7 @@ from syncfinder.infer.annotations import from_annotation, tensor_like
 from syncfinder.infer.dispatch import evaluate
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.hinting import apply_hint
+from syncfinder.infer.names import last_name
 from syncfinder.infer.values import (
     BOOL,
     NONE,
@@ -22,9 +23,12 @@ from syncfinder.infer.values import (
     Instance,
     Method,
     Super,
+    Tensor,
     Value,
     join,
     join_all,
+    members,
+    tensor_in,
     tensors,
 )
 
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
     from syncfinder.infer.project import Module
 
 MAX_BASES = 24
+MAX_HEIRS = 8
+ANYTHING = {"Any", "object"}  # annotations that say nothing
 PROPERTIES = {"property", "cached_property", "functools.cached_property", "abstractproperty", "abc.abstractproperty"}
 
 
@@ -165,6 +171,37 @@ def find_method(cls: Class, name: str, after: Class | None = None) -> Function |
     return None
 
 
+def heirs_of(cls: Class) -> list[Class]:
+    """Return the classes beside a class, in its own module, that derive from it; looked up once."""
+    if cls.heirs is None:
+        cls.heirs = []
+        cls.heirs = [c for c in list(cls.module.classes.values()) if c is not cls and inherits(c, cls)]
+    return cls.heirs
+
+
+def implementations(cls: Class, name: str) -> list[Function]:
+    """Return the methods that may run where a class only promises one, or leaves it to the classes derived from it."""
+    found: list[Function] = []
+    for heir in heirs_of(cls):
+        for statement in members_of(heir).get(name, ()):
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and not is_setter(statement):
+                method = method_of(heir, statement)
+                if method.kind == "function" and not is_promise(method):
+                    found.append(method)
+    return found[:MAX_HEIRS]
+
+
+def is_promise(function: Function) -> bool:
+    """Return whether a method is abstract: declared so, or one that only raises NotImplementedError."""
+    if any(name.endswith("abstractmethod") for name in function.decorators):
+        return True
+    last = function.node.body[-1] if isinstance(function.node.body, list) else None
+    if not isinstance(last, ast.Raise) or last.exc is None or len(function.scan.stores) > 0:
+        return False
+    raised = last.exc.func if isinstance(last.exc, ast.Call) else last.exc
+    return last_name(raised) == "NotImplementedError" and len(function.node.body) <= 2  # type: ignore[arg-type]
+
+
 def is_setter(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(isinstance(d, ast.Attribute) and d.attr in ("setter", "deleter") for d in node.decorator_list)
 
@@ -196,10 +233,56 @@ def stored(cls: Class, name: str) -> Value | None:
     return cls.attributes.get(name, UNKNOWN)
 
 
+def plain_fields(cls: Class) -> list[tuple[str, str]]:
+    """Return a constructor's parameters in order, each with the attribute that holds it and that nothing else tells.
+
+    The attribute is empty where the parameter's type is written, or where it is not simply kept.
+    """
+    if cls.given is None:
+        method = find_method(cls, "__init__")
+        cls.given = declared_fields(cls) if method is None else kept_parameters(method)
+    return cls.given
+
+
+def kept_parameters(method: Function) -> list[tuple[str, str]]:
+    node = method.node
+    kept: dict[str, str] = {}
+    for statement in node.body if isinstance(node.body, list) else ():
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
+            target = statement.targets[0]
+            if isinstance(target, ast.Attribute) and last_name(target.value) == node.args.args[0].arg:
+                kept[statement.value.id] = target.attr
+    plain = [*node.args.posonlyargs, *node.args.args][1:]
+    return [(a.arg, kept.get(a.arg, "") if a.annotation is None else "") for a in [*plain, *node.args.kwonlyargs]]
+
+
+def declared_fields(cls: Class) -> list[tuple[str, str]]:
+    """Return a dataclass's fields."""
+    out = []
+    for owner in reversed([c for c in lineage(cls) if isinstance(c, Class)]):
+        for name, statements in members_of(owner).items():
+            last = statements[-1]
+            if isinstance(last, ast.AnnAssign):
+                out.append((name, name if last_name(last.annotation) in ANYTHING else ""))
+    return out
+
+
 def record(cls: Class, name: str, value: Value) -> None:
     """Join a value into an attribute."""
     have = cls.attributes.get(name)
-    cls.attributes[name] = value if have is None else join(have, value)
+    if have is None or have is value:
+        cls.attributes[name] = value
+        return
+    both = join(have, value)
+    if is_copy(have, value) or is_copy(value, have):
+        both = join_all([m.but(memory="pinned") if isinstance(m, Tensor) else m for m in members(both)])
+    cls.attributes[name] = both
+
+
+def is_copy(first: Value, then: Value) -> bool:
+    """Return whether an attribute holds a GPU tensor first and its unfinished host copy, in pinned memory, then."""
+    a, b = tensor_in(first), tensor_in(then)
+    return a is not None and b is not None and a.waits and b.pending and not b.waits
 
 
 def holders_of(cls: Class, name: str) -> list[Class]:

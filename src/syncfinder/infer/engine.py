@@ -87,12 +87,23 @@ def hot_functions(project: Project) -> dict[Function, Function | None]:
 def sites_of(module: Module, hot: dict[Function, Function | None]) -> list[Site]:
     """Return a module's sites in source order, those in hot functions raised to errors."""
     out = []
-    for site, function in module.sites.values():
+    for key, (site, function) in module.sites.items():
+        if function is not None and key not in module.called_sites and is_only_assumed(function):
+            continue
         if site.level == "warning" and function is not None and is_hot(function, hot):
             site.level, site.context = "error", HOT
         out.append(site)
     out.sort(key=lambda s: (s.span.line, s.span.column, s.kind))
     return out
+
+
+def is_only_assumed(function: Function) -> bool:
+    """Return whether all calls of a function are known: nothing counts that only an unknown call would do.
+
+    A public function may have other callers, but where all known ones contradict an annotation, it is not believed.
+    """
+    private = function.name.startswith("_") and not function.name.endswith("__")
+    return function.called is False and (private or function.contradicted)
 
 
 def is_hot(function: Function | None, hot: dict[Function, Function | None]) -> bool:

@@ -78,7 +78,7 @@ def boolean(node: ast.BoolOp, frame: Frame) -> Value:
             if kept is not None and frame.muted == muted:
                 parts.append(kept)
             env = branch(operand, value, frame, wanted)
-            if env is None:
+            if env is None or (not wanted and isinstance(value, ALWAYS_TRUE)):
                 return join_all(parts)
             frame.env = env
         last = evaluate(node.values[-1], frame)
@@ -91,6 +91,10 @@ def boolean(node: ast.BoolOp, frame: Frame) -> Value:
         frame.env = saved
         frame.muted = muted
     return join_all(parts)
+
+
+# Values without a length or __bool__ of their own.
+ALWAYS_TRUE = (Function, Class, Device, Bound)
 
 
 def kept_by(value: Value, truth: bool) -> Value | None:

@@ -107,7 +107,7 @@ class Frame:
             return
         site = self.site(kind, node, operation, operand, sure, facts)
         if self.module.checked:
-            self.module.add_site(site, self.function)
+            self.module.add_site(site, self.function, self.partial)
         elif (
             self.module.library
             and len(self.effects) < MAX_EFFECTS
@@ -170,7 +170,7 @@ class Frame:
                 inner.kind, node, inner.operation, None, CONFIDENCE.index(inner.confidence), dict(inner.facts)
             )
             site.device, site.why, site.calls = inner.device, inner.why, effect.hops
-            self.module.add_site(site, self.function)
+            self.module.add_site(site, self.function, self.partial)
 
 
 def place_word(place: int) -> str:

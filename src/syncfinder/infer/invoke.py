@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import cast
 
+from syncfinder.infer import policy
 from syncfinder.infer.attributes import attribute_of
 from syncfinder.infer.calls import Arguments, call_bound, call_function, instantiate
 from syncfinder.infer.classes import find_method
@@ -12,10 +13,12 @@ from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.names import path_of
 from syncfinder.infer.values import (
+    HOST_DATA,
     NONE,
     UNKNOWN,
     Api,
     Bound,
+    Callback,
     Class,
     Function,
     Instance,
@@ -39,12 +42,21 @@ def call(node: ast.Call, frame: Frame) -> Value:
         base = evaluate_base(func, frame)
         arguments = arguments_of(node, frame)
         if type(base) is Path:
-            return call_value(base.value, arguments, node, frame)
-        return call_method(base, func.attr, arguments, node, frame)
+            value = call_value(base.value, arguments, node, frame)
+        else:
+            value = call_method(base, func.attr, arguments, node, frame)
+        return value if value is not UNKNOWN else made_by_unknown(func, arguments)
     callee = evaluate(func, frame)
     if type(callee) is Api and callee.name == "builtins.super":
         return super_value(frame)
-    return call_value(callee, arguments_of(node, frame), node, frame)
+    arguments = arguments_of(node, frame)
+    value = call_value(callee, arguments, node, frame)
+    return value if value is not UNKNOWN else made_by_unknown(func, arguments)
+
+
+def made_by_unknown(func: ast.expr, arguments: Arguments) -> Value:
+    """What comes out of an unknown call: only of what prepares data is it known that its tensors are on the host."""
+    return HOST_DATA if policy.makes_host_values(func, arguments) else UNKNOWN
 
 
 class Path(Value):
@@ -159,6 +171,8 @@ def call_value(callee: Value, arguments: Arguments, node: ast.expr, frame: Frame
         return call_value(
             callee.function, Arguments(values, nodes, keywords, arguments.keyword_nodes, arguments.open), node, frame
         )
+    if isinstance(callee, Callback):
+        return callee.result
     if isinstance(callee, Union):
         return join_all([call_value(m, arguments, node, frame) for m in callee.members if m is not NONE])
     return UNKNOWN

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from syncfinder.infer import overlay, policy
-from syncfinder.infer.annotations import TENSOR_CLASSES
+from syncfinder.infer.annotations import GIVEN, TENSOR_CLASSES
 from syncfinder.infer.attributes import LIMITS, attribute_of
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.frame import Frame
@@ -84,7 +84,7 @@ FLAGS = {
     "torch.cuda.is_available": True, "torch.accelerator.is_available": True, "torch.compiler.is_compiling": False,
     "torch.jit.is_tracing": False, "torch.jit.is_scripting": False, "torch._dynamo.is_compiling": False,
     "torch.compiler.is_dynamo_compiling": False, "torch.cuda.is_current_stream_capturing": False,
-    "torch.onnx.is_in_onnx_export": False, "torch.compiler.is_exporting": False,
+    "torch.onnx.is_in_onnx_export": False, "torch._C._get_tracing_state": False, "torch.compiler.is_exporting": False,
     "torch.fx._symbolic_trace.is_fx_tracing": False, "torch._C._is_torch_function_mode_enabled": False,
 }  # fmt: skip
 
@@ -98,6 +98,10 @@ def unbound_method(name: str, arguments: Arguments, node: ast.expr, frame: Frame
     return call_row(row, arguments, node, frame) if row is not None else UNKNOWN
 
 
+# Marks a library object whose constructor got more than constants and numbers.
+MORE = "*"
+
+
 def construct(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     """An instance of a library class; its constructor may wait (distributions validate their arguments)."""
     if name in CONTAINERS:
@@ -109,7 +113,9 @@ def construct(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> 
     init = dict(arguments.keywords)
     for position, value in enumerate(arguments.values):
         init[str(position)] = value
-    small = {k: v for k, v in init.items() if is_number(v) or isinstance(v, Const)}
+    small: dict[str, Value] = {k: v for k, v in init.items() if is_number(v) or isinstance(v, Const)}
+    if len(small) < len(init):
+        small[MORE] = UNKNOWN
     if any(t.waits for t in operands_of(arguments)):
         operand = next(t for t in operands_of(arguments) if t.waits)
         return Library(name, {**small, "": operand})
@@ -156,10 +162,18 @@ def library_method(
             value = unsure(row, arguments, node, frame, sure)
         if isinstance(value, Tensor) and not operands_of(arguments) and isinstance(owned, Tensor):
             return value.but(place=owned.place, why=owned.why)
+        if isinstance(value, Tensor) and base.name.startswith("torch.distributions.") and only_numbers(base):
+            why = frame.reason(f"{base.name} was made of host numbers", node)
+            return value.but(place=CPU, why=why, sure=CERTAIN)
         return value
     if base.name.startswith("torch.nn."):
         return nn_method(base, name, arguments, node, frame)
     return UNKNOWN
+
+
+def only_numbers(base: Library) -> bool:
+    """Return whether a library object was made of host numbers only."""
+    return bool(base.init) and all(is_number(v) for v in base.init.values())
 
 
 def unsure(row: Any, arguments: Arguments, node: ast.expr, frame: Frame, sure: int) -> Value:
@@ -197,7 +211,7 @@ def nn_method(base: Library, name: str, arguments: Arguments, node: ast.expr, fr
         here.place
         if isinstance(here, Device)
         else CPU
-        if frame.function is not None and "" not in base.init
+        if frame.function is not None and not {"", GIVEN} & base.init.keys()
         else ASSUMED
     )
     if name in ("to", "cuda", "cpu"):

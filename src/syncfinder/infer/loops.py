@@ -52,11 +52,14 @@ def unchanged(before: Env, after: Env) -> bool:
 
 def for_loop(node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
     source = evaluate(node.iter, frame)
+    muted = frame.muted
 
     def once() -> bool:
         frame.statement = node
         assign(node.target, iterated(source), frame, None)
-        return run_block(node.body, frame)
+        falls = run_block(node.body, frame)
+        frame.muted = muted
+        return falls
 
     return leave_loop(settle(frame, once), node.orelse, frame)
 

@@ -9,19 +9,23 @@ from typing import Any
 from syncfinder.infer import classes, overlay, policy
 from syncfinder.infer.attributes import attribute_of
 from syncfinder.infer.binding import rebind
-from syncfinder.infer.calls import Arguments, call_bound
+from syncfinder.infer.calls import Arguments, call_bound, call_heirs
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.invoke import call_value
 from syncfinder.infer.libraries import library_method
 from syncfinder.infer.names import last_name
 from syncfinder.infer.operators import iterated
 from syncfinder.infer.reading import formattable, read
+from syncfinder.infer.sight import surprise
 from syncfinder.infer.torchcalls import call_row, device_of
 from syncfinder.infer.values import (
     ARRAY,
     ASSUMED,
+    BOOL,
     CPU,
+    CUDA,
     FLOAT,
+    GPU,
     INT,
     LIKELY,
     NONE,
@@ -30,6 +34,7 @@ from syncfinder.infer.values import (
     Array,
     Bound,
     Const,
+    Device,
     Instance,
     Library,
     Mapping,
@@ -65,9 +70,10 @@ def tensor_method(base: Tensor, name: str, arguments: Arguments, node: ast.Call,
     return made
 
 
-def evidence(name: str, node: ast.Call, frame: Frame) -> Tensor:
+def evidence(name: str, base: UnknownValue, node: ast.Call, frame: Frame) -> Tensor:
     why = frame.reason(f"it has .{name}(), which tensors have", node)
-    return Tensor(CPU if frame.host else ASSUMED, why=why, sure=LIKELY)
+    place = CPU if frame.host else ASSUMED
+    return Tensor(place, "bool" if base.compared else None, why=why, sure=LIKELY)
 
 
 def unknown_method(base: UnknownValue, name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
@@ -76,17 +82,50 @@ def unknown_method(base: UnknownValue, name: str, arguments: Arguments, node: as
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else node
     if name in LOG_METHODS and last_name(receiver) in LOGGERS:
         return logged(name, arguments, frame)
+    if base.host:
+        return host_data_method(base, name, arguments, node, frame)
     guess = policy.by_name(name, frame, node)
     if guess is not None:
         return guess
     if model.tensor_only(name) or is_host_copy(name, arguments, receiver, frame):
-        return tensor_method(marked(evidence(name, node, frame), base), name, arguments, node, frame)
+        return tensor_method(evidence(name, base, node, frame), name, arguments, node, frame)
     if name in policy.READS and not frame.speaks_of_arrays and not frame.host:
-        return tensor_method(marked(evidence(name, node, frame), base), name, arguments, node, frame)
+        return tensor_method(evidence(name, base, node, frame), name, arguments, node, frame)
+    if name in KEYED and len(arguments.values) > 1:
+        return otherwise(arguments.values[1])
     distinctive = policy.event_class(last_name(receiver), name) or model.distinctive.get(name)
     if distinctive is not None:
         return library_method(Library(distinctive), name, arguments, node, frame, LIKELY)
+    surprise(name, arguments, node, frame)
     return UNKNOWN_RESULTS.get(name, UNKNOWN)
+
+
+def host_data_method(base: UnknownValue, name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    """A method of a batch, or of a part of one: a tensor's, or a mapping's. Both can be moved to a device."""
+    why = frame.reason("a tokenizer or data loader made it on the host", node)
+    tensor = Tensor(CPU, why=why, sure=LIKELY)
+    if name in ("to", "cuda"):
+        moved = tensor_method(tensor, name, arguments, node, frame)
+        receiver = node.func.value if isinstance(node.func, ast.Attribute) else node
+        return moved if isinstance(receiver, (ast.Subscript, ast.Attribute)) else UNKNOWN
+    if frame.project.model.tensor_only(name) or name in policy.READS:
+        return tensor_method(tensor, name, arguments, node, frame)
+    if name == "items":
+        return Sequence("list", element=Sequence("tuple", (TEXT, base)))
+    if name in ("keys", "values"):
+        return Sequence("list", element=TEXT if name == "keys" else base)
+    return UNKNOWN_RESULTS.get(name, base)
+
+
+# Methods of mappings that return what lies under a key, or their second argument.
+KEYED = {"get", "pop", "setdefault"}
+
+
+def otherwise(default: Value) -> Value:
+    """Return what lies under an unknown key: a container is the default of a mapping of such containers."""
+    if isinstance(default, Sequence):
+        return Sequence(default.kind)
+    return Mapping() if isinstance(default, Mapping) else UNKNOWN
 
 
 UNKNOWN_RESULTS: dict[str, Value] = {
@@ -98,10 +137,6 @@ UNKNOWN_RESULTS: dict[str, Value] = {
     "format": TEXT,
     "join": TEXT,
 }
-
-
-def marked(tensor: Tensor, base: UnknownValue) -> Tensor:
-    return tensor.but(dtype="bool") if base.compared else tensor
 
 
 def is_host_copy(name: str, arguments: Arguments, receiver: ast.expr, frame: Frame) -> bool:
@@ -225,14 +260,16 @@ def mapping_method(base: Mapping, name: str, arguments: Arguments, node: ast.Cal
 def mapping_get(base: Mapping, arguments: Arguments) -> Value:
     key = arguments.first
     default = arguments.values[1] if len(arguments.values) > 1 else NONE
+    if isinstance(default, Const) and isinstance(default.value, bool):
+        return BOOL  # among tensors, what is on or off when it is missing is no tensor
     if isinstance(key, Const) and base.items is not None and key.value in base.items:
         return base.items[key.value]
     if base.items and base.element is None and isinstance(key, Const):
         return default
     if base.items and isinstance(key, Const):
         return UNKNOWN
-    if isinstance(default, (Sequence, Mapping)) and base.each() is UNKNOWN:
-        return type(default)(default.kind) if isinstance(default, Sequence) else default
+    if base.each() is UNKNOWN and otherwise(default) is not UNKNOWN:
+        return otherwise(default)
     return join_all([base.each(), default]) if default is not NONE else base.each()
 
 
@@ -272,6 +309,10 @@ def instance_method(base: Instance, name: str, arguments: Arguments, node: ast.C
         return call_bound(callee, arguments, node, frame)
     if not isinstance(callee, UnknownValue) and not is_own_method(callee, base):
         return call_value(callee, arguments, node, frame)
+    if isinstance(callee, UnknownValue):
+        given = call_heirs(base.cls, name, arguments, node, frame)
+        if given is not None:
+            return given
     return module_method(base, name, arguments, node, frame)
 
 
@@ -328,10 +369,22 @@ def super_method(base: Super, name: str, arguments: Arguments, node: ast.Call, f
     if isinstance(callee, Bound):
         return call_bound(callee, arguments, node, frame)
     if isinstance(base.receiver, Instance) and is_own_method(callee, base.receiver):
+        if name in ("to", "cuda"):
+            moved_on(name, arguments, node, frame)
         if name in ("to", "cuda", "cpu", "half", "float"):
             return base.receiver
         return module_method(base.receiver, name, arguments, node, frame)
     return call_value(callee, arguments, node, frame)
+
+
+def moved_on(name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> None:
+    """`super().to(...)` is where a module's own `to` moves its parameters; what is only passed on may be a device."""
+    why = frame.reason("a module's parameters are made on the host, and moved here", node)
+    target = overlay.target_of(arguments, frame)[0] if name == "to" else Device(CUDA)
+    if target is None and arguments.open and not arguments.values:
+        target = Device(ASSUMED)
+    if target is not None and target.place & GPU:
+        frame.publish("module", node, f"torch.nn.Module.{name}", Tensor(target.place, why=why))
 
 
 METHODS: dict[type, Any] = {

@@ -32,6 +32,7 @@ from syncfinder.infer.values import (
     Dtype,
     Flag,
     Instance,
+    Library,
     Mapping,
     Number,
     Sequence,
@@ -41,6 +42,7 @@ from syncfinder.infer.values import (
     Value,
     join_all,
     members,
+    on_host,
     tensor_in,
     tensors,
 )
@@ -55,6 +57,10 @@ HOST_TYPES: dict[str, tuple[type, ...]] = {
     "builtins.str": (Text, Const), "builtins.list": (Sequence,), "builtins.tuple": (Sequence,),
     "builtins.dict": (Mapping,), "builtins.set": (Sequence,),
 }  # fmt: skip
+
+
+# What a caller gives of these kinds is no tensor: a branch for tensors does not run for this call.
+HOST_VALUES = (Number, Const, Text, Sequence, Mapping, Array, Library, Device, Dtype)
 
 
 def test(node: ast.expr, frame: Frame, operation: str) -> Value:
@@ -199,6 +205,8 @@ def narrow_device_type(device: ast.expr, right: ast.expr, equal: bool, env: Env,
     words = constant_strings(right, frame)
     if not words:
         return True
+    if set(words) == {"mps"}:
+        return not equal  # no tensor is there when there is a CUDA device
     cpu = all(w in ("cpu", "meta", "mps") for w in words)
     place = CPU if cpu is equal else CUDA
     if isinstance(device, ast.Attribute) and device.attr == "device":
@@ -292,6 +300,20 @@ def narrow_ndim(node: ast.expr, right: ast.expr, env: Env, frame: Frame) -> bool
     return True
 
 
+def narrow_unpacked(source: ast.expr, count: int, frame: Frame) -> None:
+    """`a, b = x.shape` and `a, b = x.size()` say how many dimensions x has."""
+    if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and not (source.args or source.keywords):
+        owner = source.func.value if source.func.attr == "size" else None
+    else:
+        owner = source.value if isinstance(source, ast.Attribute) and source.attr == "shape" else None
+    path = path_of(owner) if owner is not None else None
+    if owner is None or path is None:
+        return
+    value = known(path, owner, frame.env, frame)
+    if isinstance(value, Tensor) and value.ndim is None:
+        bind_path(frame.env, path, value.but(ndim=count))
+
+
 def narrow_call(node: ast.Call, truth: bool, env: Env, frame: Frame) -> bool:
     """`isinstance(x, C)`, `torch.is_tensor(x)`, and project helpers that only test for None."""
     callee = evaluate(node.func, frame) if isinstance(node.func, (ast.Name, ast.Attribute)) else UNKNOWN
@@ -327,29 +349,30 @@ def narrow_instance(
             or (len(own) > 0 and isinstance(m, Instance))
         )
 
-    if not truth:
-        if unknown:
-            return True
-        return refine(node, env, frame, lambda m: not (matches(m) and not isinstance(m, Instance)), UNKNOWN)
     if unknown:
         return True
+    path = path_of(node)
+    value = known(path, node, env, frame) if path is not None else None
+    given = frame.partial and value is not None and all(isinstance(m, HOST_VALUES) for m in members(value))
+    if not truth:
+        otherwise = None if given else UNKNOWN
+        return refine(node, env, frame, lambda m: not (matches(m) and not isinstance(m, Instance)), otherwise)
     made: list[Value] = [HOST_CLASSES[n] for n in names if n in HOST_CLASSES]
     if tensor:
         by_name = policy.by_name(last_name(node), frame, node)
         why = frame.reason("it is a tensor in this branch (isinstance)", node)
-        made.append(tensor_in(by_name or UNKNOWN) or Tensor(CPU if frame.host else ASSUMED, why=why, sure=LIKELY))
+        place = CPU if frame.host or (value is not None and on_host(value)) else ASSUMED
+        made.append(tensor_in(by_name or UNKNOWN) or Tensor(place, why=why, sure=LIKELY))
     if arrays:
         made.append(Array())
     made.extend(Instance(c) for c in own)
-    path = path_of(node)
-    value = known(path, node, env, frame) if path is not None else None
     if path is None or value is None:
         return True
     left = [m for m in members(value) if matches(m)]
     if left:
         bind_path(env, path, join_all(left))
     elif made:
-        if isinstance(value, Tensor):
+        if isinstance(value, Tensor) or given:
             return False
         bind_path(env, path, join_all(made))
     return True

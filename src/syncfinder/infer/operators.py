@@ -14,6 +14,8 @@ from syncfinder.infer.values import (
     CUDA,
     FLOAT,
     GPU,
+    HOST_COMPARISON,
+    HOST_DATA,
     NONE,
     NUMBER_ORDER,
     TEXT,
@@ -35,6 +37,7 @@ from syncfinder.infer.values import (
     join_all,
     members,
     number_kind,
+    on_host,
     tensor_in,
     tensors,
     wider,
@@ -64,11 +67,10 @@ def operate(left: Value, right: Value, op: ast.operator, node: Any, frame: Frame
         return number_operation(left, right, op)
     if isinstance(left, (Mapping, Text, Device)) and isinstance(op, (ast.Add, ast.BitOr)):
         return left
-    return (
-        UNKNOWN_COMPARISON
-        if UNKNOWN_COMPARISON in (left, right) and isinstance(op, (ast.BitAnd, ast.BitOr))
-        else UNKNOWN
-    )
+    host = on_host(left) or on_host(right)
+    if isinstance(op, (ast.BitAnd, ast.BitOr)) and any(type(v) is UnknownValue and v.compared for v in (left, right)):
+        return HOST_COMPARISON if host else UNKNOWN_COMPARISON
+    return HOST_DATA if host else UNKNOWN
 
 
 def number_operation(left: Value, right: Value, op: ast.operator) -> Value:
@@ -154,6 +156,8 @@ def compared(
         return identity(left, right, op)
     if isinstance(op, MEMBERSHIP):
         return membership(left, right, left_node, right_node, frame)
+    if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, (ast.Eq, ast.NotEq)):
+        return elements_compared(left, right, left_node, right_node, frame)
     a, b = tensor_in(left), tensor_in(right)
     if a is not None or b is not None:
         if isinstance(op, (ast.Eq, ast.NotEq)) and (right is NONE or isinstance(right, (Text, Sequence, Mapping))):
@@ -167,11 +171,36 @@ def compared(
     if isinstance(left, Array) or isinstance(right, Array):
         return ARRAY
     unknown = isinstance(left, UnknownValue) or isinstance(right, UnknownValue)
-    return (
-        UNKNOWN_COMPARISON
-        if unknown and not isinstance(left, (Text, Device, Dtype)) and not isinstance(right, (Text, Device, Dtype))
-        else BOOL
-    )
+    if not unknown or isinstance(left, (Text, Device, Dtype)) or isinstance(right, (Text, Device, Dtype)):
+        return BOOL
+    return HOST_COMPARISON if on_host(left) or on_host(right) else UNKNOWN_COMPARISON
+
+
+def is_text(value: Value) -> bool:
+    """Return whether a value is a string."""
+    return isinstance(value, Text) or (isinstance(value, Const) and isinstance(value.value, str))
+
+
+LISTS_COMPARED = "list comparison"
+
+
+def elements_compared(
+    left: Sequence, right: Sequence, left_node: ast.expr, right_node: ast.expr, frame: Frame
+) -> Value:
+    """Lists of one length are equal if all their elements are: the comparison of each pair is tested."""
+    if left.items is not None and right.items is not None and len(left.items) != len(right.items):
+        return BOOL
+    for side, other, node in ((left, right, left_node), (right, left, right_node)):
+        parts = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
+        whole = len(parts) == len(side.parts())
+        against = other.parts() if len(other.parts()) == len(side.parts()) else (other.each(),) * len(side.parts())
+        for position, (value, partner) in enumerate(zip(side.parts(), against, strict=True)):
+            found = tensor_in(value)
+            if found is None or (isinstance(partner, (Const, Text, Sequence, Mapping)) and not is_number(partner)):
+                continue  # what is no number is unequal without a look at the value
+            if read(found, "builtin", LISTS_COMPARED, parts[position] if whole else node, frame):
+                return BOOL
+    return BOOL
 
 
 def identity(left: Value, right: Value, op: ast.cmpop) -> Value:
@@ -188,8 +217,11 @@ def identity(left: Value, right: Value, op: ast.cmpop) -> Value:
 
 def membership(left: Value, right: Value, left_node: ast.expr, right_node: ast.expr, frame: Frame) -> Value:
     container = tensor_in(right)
+    if is_text(left):
+        return BOOL  # a tensor holds no strings: what is asked has other entries, whatever else it may be
     if container is not None:
-        read(container, "builtin", "in", right_node, frame)
+        if not any(isinstance(m, Mapping) for m in members(right)):
+            read(container, "builtin", "in", right_node, frame)
         return BOOL
     if isinstance(right, Sequence) and right.kind != "set":
         found = tensor_in(left)
@@ -202,12 +234,17 @@ def membership(left: Value, right: Value, left_node: ast.expr, right_node: ast.e
     return BOOL
 
 
+def held(value: Value) -> Value:
+    """Return what a container gives back: a list that went in empty may have been filled through the container."""
+    return Sequence("list") if isinstance(value, Sequence) and value.items == () and value.kind == "list" else value
+
+
 def iterated(value: Value) -> Value:
     """Return what iterating over a value yields."""
     if isinstance(value, Tensor):
         return value.but(ndim=value.ndim - 1 if value.ndim else None)
     if isinstance(value, Sequence):
-        return value.each()
+        return held(value.each())
     if isinstance(value, Mapping):
         return TEXT if value.items and all(isinstance(k, str) for k in value.items) else UNKNOWN
     if isinstance(value, Array):
@@ -216,4 +253,4 @@ def iterated(value: Value) -> Value:
         return TEXT
     if isinstance(value, Union):
         return join_all([iterated(m) for m in value.members if m is not NONE])
-    return UNKNOWN
+    return HOST_DATA if on_host(value) else UNKNOWN

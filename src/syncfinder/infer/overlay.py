@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from syncfinder.infer.annotations import TENSOR_CLASSES
+from syncfinder.infer.annotations import BATCHES, LOADERS, TENSOR_CLASSES
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.names import last_name
@@ -26,6 +26,7 @@ from syncfinder.infer.values import (
     GPU,
     INT,
     LIKELY,
+    NONE,
     UNKNOWN,
     Api,
     Array,
@@ -84,9 +85,12 @@ def to_host(tensor: Tensor, node: ast.expr, frame: Frame, operation: str, non_bl
 def to_device(
     tensor: Tensor, device: Device, node: ast.expr, frame: Frame, operation: str, non_blocking: bool
 ) -> Value:
-    """An H2D copy waits, from pageable memory and from pinned, unless it is non_blocking."""
-    if tensor.place & CPU and device.place & GPU and not non_blocking:
-        mixed = tensor.place != CPU or bool(device.place & CPU)
+    """An H2D copy waits, from pageable memory and from pinned, unless it is non_blocking.
+
+    A value that is on the host on one way only has mostly been moved already: `.to` is there to make sure.
+    """
+    if tensor.place == CPU and device.place & GPU and not non_blocking:
+        mixed = bool(device.place & CPU)
         facts = {"pinned": True} if tensor.memory == "pinned" else {}
         operand = Tensor(
             device.place,
@@ -351,6 +355,18 @@ def device(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Val
     return found if found is not None else Device(ASSUMED, frame.reason("torch.device of something unknown", node))
 
 
+def set_default_device(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    """torch.set_default_device: what names no device is made there from now on."""
+    found = device_of(arguments.get(0, "device"), arguments.node(0, "device"), frame)
+    frame.default_place = found.place if found is not None else CPU
+    return NONE
+
+
+def loader(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    """A data loader: its batches are made on the host."""
+    return BATCHES
+
+
 def storage(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
     """Tensor.untyped_storage: it can be copied to the host as the tensor can."""
     return tensor
@@ -368,7 +384,9 @@ FUNCTIONS: dict[str, Call] = {
     "torch.tensor": construct, "torch.as_tensor": construct, "torch.asarray": construct,
     "torch.from_numpy": from_numpy, "torch.frombuffer": from_numpy, "torch.nn.Parameter": parameter,
     "torch.nn.Buffer": parameter, "torch.device": device,
+    "torch.set_default_device": set_default_device,
 }  # fmt: skip
+FUNCTIONS.update(dict.fromkeys(LOADERS, loader))
 for _prefix in ("torch.", "torch.cuda."):
     for _kind in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Bool", "Char", ""):
         FUNCTIONS[f"{_prefix}{_kind}Tensor"] = typed

@@ -9,10 +9,24 @@ from typing import TYPE_CHECKING
 from syncfinder.infer.names import last_name
 from syncfinder.infer.project import ImportName
 from syncfinder.infer.scan import Scan, Uses
-from syncfinder.infer.values import ARRAY, ASSUMED, CPU, LIKELY, Api, Device, Sequence, Tensor, UnknownValue, Value
+from syncfinder.infer.values import (
+    ARRAY,
+    ASSUMED,
+    CPU,
+    LIKELY,
+    Api,
+    Device,
+    Sequence,
+    Tensor,
+    UnknownValue,
+    Value,
+    tensors,
+)
 
 if TYPE_CHECKING:
+    from syncfinder.infer.calls import Arguments
     from syncfinder.infer.frame import Frame
+    from syncfinder.infer.project import Module
 
 HOST_PARTS = {"cpu", "host", "pinned"}
 HOST_SUFFIXES = ("_cpu", "_host", "_pinned", "_np", "_list")
@@ -46,12 +60,28 @@ SETUP_PREFIXES = (
     "warmup_",
     "_warmup",
 )
-HOST_FUNCTIONS = re.compile(
-    r"(^|_)(collate|collate_fn|tokenize|preprocess|data_collator|post_process|postprocess)(_|$)"
-)
+HOST_FUNCTIONS = re.compile(r"(^|_)(collate|collate_fn|tokenize|preprocess|data_collator)(_|$)")
+HOST_MODULES = {"dataset", "datasets", "dataloader", "dataloaders", "data_loader", "data_loaders", "collate"}
+MOVING_WORDS = {
+    *FLAG_WORDS,
+    "from",
+    "offload",
+    "copy",
+    "move",
+    "transfer",
+    "send",
+    "backup",
+    "save",
+    "load",
+    "get",
+    "as",
+}
 HOST_CLASSES = re.compile(
-    r"(Dataset|DataLoader|Collator|Tokenizer|TokenizerFast|(?<!Logits)(?<!Attn)(?<!Attention)(?<!Output)Processor|ProcessorFast|FeatureExtractor)$"
+    r"(Dataset|DataLoader|Collator|Tokenizer|TokenizerFast|ProcessorFast|FeatureExtractor"
+    r"|(?<!Logits)(?<!Attn)(?<!Attention)(?<!Output)Processor)$"
 )
+TOKENIZER = re.compile(r"(^|_)tokenizer(_\d)?$")
+TOKENIZER_METHODS = {"__call__", "encode", "encode_plus", "batch_encode_plus", "pad", "apply_chat_template"}
 EVENT = re.compile(r"(^|_)(ev|evt|event|events)(_|$)")
 BOUNDARIES = re.compile(r"(allow|permit|expect|ok).*sync|sync.*(allow|ok|permit)", re.IGNORECASE)
 DEBUG = re.compile(r"(^|_)(debug|DEBUG|verbose|isEnabledFor|trace_log|debugging)(_|$)")
@@ -60,6 +90,7 @@ READS = {
     "item", "tolist", "any", "all", "max", "min", "sum", "mean", "prod", "nonzero", "argmax", "argmin", "argsort",
     "cumsum", "unique",
 }  # fmt: skip
+TYPE_TESTS = {"isinstance", "is_tensor"}
 SHAPE_ATTRIBUTES = {"shape", "ndim", "is_cuda", "requires_grad", "is_cpu", "mT"}
 
 
@@ -86,6 +117,25 @@ def named(name: str, value: Value, frame: Frame, node: ast.AST) -> Value:
     if isinstance(value, Tensor) and isinstance(guess, Tensor) and value.place == ASSUMED:
         return value.but(place=CPU, why=guess.why, memory=guess.memory)
     return guess if guess is not None and isinstance(value, UnknownValue) else value
+
+
+def makes_host_values(callee: ast.expr, arguments: Arguments) -> bool:
+    """Return whether something unknown that is called makes host tensors: a tokenizer, a processor of raw data.
+
+    Processors are known by what they are asked for; one that is given a device, or GPU tensors, works there.
+    """
+    if "device" in arguments.keywords or any(t.waits for v, _ in arguments.every() for t in tensors(v)):
+        return False
+    if "return_tensors" in arguments.keywords:
+        return True
+    if isinstance(callee, ast.Attribute) and callee.attr in TOKENIZER_METHODS:
+        callee = callee.value
+    return TOKENIZER.search(last_name(callee)) is not None
+
+
+def gives_indices(name: str) -> bool:
+    """Return whether a function is named as one that gives the positions that it keeps."""
+    return "nms" in name.split("_")
 
 
 def event_class(name: str, method: str) -> str | None:
@@ -122,7 +172,7 @@ def mask_like(node: ast.expr) -> bool:
 
 def named_like_module(node: ast.expr) -> bool:
     """Return whether an expression's last name is one that modules, pipelines and batches go by."""
-    name = last_name(node)
+    name = last_name(node).rstrip("0123456789").rstrip("_")
     return not name or name.lower() in MODULE_WORDS or name.lower().rpartition("_")[2] in MODULE_WORDS
 
 
@@ -131,21 +181,43 @@ def is_setup(name: str) -> bool:
     return name in SETUP_NAMES or name.startswith(SETUP_PREFIXES)
 
 
-def is_host_code(name: str, owner: str | None) -> bool:
-    """Return whether a function prepares data on the host: dataset, collate, tokenizer and processor code."""
-    return HOST_FUNCTIONS.search(name) is not None or (owner is not None and HOST_CLASSES.search(owner) is not None)
+def is_host_code(name: str, owner: str | None, module: Module) -> bool:
+    """Return whether a function works on the host: dataset, collate, tokenizer, processor code, or a CPU version."""
+    return (
+        HOST_FUNCTIONS.search(name) is not None
+        or (owner is not None and HOST_CLASSES.search(owner) is not None)
+        or is_cpu_version(name)
+        or not HOST_MODULES.isdisjoint([*module.name.split("."), module.folder.name])
+    )
+
+
+def is_cpu_version(name: str) -> bool:
+    """Return whether a function is named as the CPU's version of something: blur_cpu; to_cpu and copy_cpu move."""
+    parts = name.strip("_").split("_")
+    return len(parts) > 1 and parts[-1] == "cpu" and MOVING_WORDS.isdisjoint(parts)
 
 
 def evidence(name: str, scanned: Scan, frame: Frame, node: ast.AST) -> Tensor | None:
     """Return the tensor that a name's uses in a function prove it to be; None if nothing does."""
     uses = scanned.uses.get(name)
-    if uses is None:
+    if uses is None or is_made_tensor(name, scanned, frame):
         return None
     found = proof(uses, scanned, frame)
     if found is None:
         return None
     place = CPU if frame.host else ASSUMED
     return Tensor(place, why=frame.reason(f"`{name}` is used as a tensor ({found})", node), sure=LIKELY)
+
+
+def is_made_tensor(name: str, scanned: Scan, frame: Frame) -> bool:
+    """Return whether torch makes a tensor of the name's value and binds it anew: uses speak of that one.
+
+    A value that is asked for its type may be a tensor from the start.
+    """
+    maker = scanned.remade.get(name)
+    if maker is None or any(last_name(callee) in TYPE_TESTS for callee, _ in scanned.uses[name].passed):
+        return False
+    return torch_types(maker, 0, frame)[1] == {"o"}
 
 
 def proof(uses: Uses, scanned: Scan, frame: Frame) -> str | None:
@@ -171,26 +243,28 @@ def proof(uses: Uses, scanned: Scan, frame: Frame) -> str | None:
 
 def torch_parameter(callee: ast.expr, position: int | str, frame: Frame) -> str | None:
     """Return the name of the torch function that takes an argument as a tensor in every overload; None otherwise."""
+    name, types = torch_types(callee, position, frame)
+    return name if types and types <= {"T", "T?"} else None
+
+
+def torch_types(callee: ast.expr, position: int | str, frame: Frame) -> tuple[str, set[str]]:
+    """Return a torch function's name, and what its overloads take at a position or by a keyword; none: no such row."""
     root: ast.expr = callee
     while isinstance(root, ast.Attribute):
         root = root.value
-    if not isinstance(root, ast.Name):
-        return None
-    head = frame.lookup(root.id)
+    head = frame.lookup(root.id) if isinstance(root, ast.Name) else None
     if type(head) is ImportName:
         head = frame.project.resolve(head, frame.module)
-    if not isinstance(head, Api) or not head.name.startswith("torch"):
-        return None
+    if not isinstance(head, Api) or not isinstance(root, ast.Name) or not head.name.startswith("torch"):
+        return "", set()
     name = head.name + ast.unparse(callee)[len(root.id) :]
     row = frame.project.model.row(frame.project.model.canonical(name))
-    if row is None:
-        return None
-    for overload in row.overloads:
+    types: set[str] = set()
+    for overload in row.overloads if row is not None else ():
         if isinstance(position, int):
             parameters = [p for p in overload if not p.keyword_only]
             parameter = parameters[position] if position < len(parameters) else None
         else:
             parameter = next((p for p in overload if p.name == position), None)
-        if parameter is None or parameter.type not in ("T", "T?"):
-            return None
-    return name if row.overloads else None
+        types.add(parameter.type if parameter is not None else "")
+    return name, types

@@ -78,7 +78,10 @@ class Module:
         self.stars: list[ImportName] = []
         self.functions: dict[int, Function] = {}
         self.classes: dict[int, Class] = {}
+        self.classes_in_sight: list[Class] | None = None
+        self.families: dict[str, list[Function]] = {}
         self.sites: dict[Any, tuple[Site, Function | None]] = {}
+        self.called_sites: set[Any] = set()  # the sites that a call's own arguments lead to
         self.speaks_torch = "torch" in file.text
         self.revealed: dict[int, Value] = {}
         self.hints = project.hints_of(file)
@@ -156,9 +159,11 @@ class Module:
         # A comprehension or lambda in a header may reach further than the header's own lines say.
         return min(first, node.lineno), max(last, node.end_lineno)
 
-    def add_site(self, site: Site, function: Function | None) -> None:
+    def add_site(self, site: Site, function: Function | None, called: bool = False) -> None:
         """Keep a site; of several evaluations' sites at one place the surest stays."""
         key = (site.kind, site.span)
+        if called:
+            self.called_sites.add(key)
         have = self.sites.get(key)
         if have is None or CONFIDENCES.index(site.confidence) > CONFIDENCES.index(have[0].confidence):
             self.sites[key] = (site, function)

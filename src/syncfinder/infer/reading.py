@@ -6,15 +6,20 @@ import ast
 from typing import Any
 
 from syncfinder.infer.frame import Frame
-from syncfinder.infer.values import Mapping, Sequence, Tensor, Value, tensors
+from syncfinder.infer.values import CERTAIN, CPU, POSSIBLE, Mapping, Sequence, Tensor, Value, tensors
 
 
 def read(tensor: Tensor, kind: str, operation: str, node: ast.expr, frame: Frame, **facts: Any) -> bool:
     """Publish a read of a tensor if it may be on the GPU; return whether it does."""
     if tensor.waits:
-        frame.publish(kind, node, operation, tensor, **facts)
+        frame.publish(kind, node, operation, tensor, POSSIBLE if is_copied(tensor) else CERTAIN, **facts)
         return True
     return False
+
+
+def is_copied(tensor: Tensor) -> bool:
+    """Return whether it is an attribute that holds a GPU tensor, then its host copy: who reads it reads the copy."""
+    return tensor.pending and tensor.memory == "pinned" and tensor.place != CPU
 
 
 def read_any(value: Value, kind: str, operation: str, node: ast.expr, frame: Frame, **facts: Any) -> bool:

@@ -29,6 +29,8 @@ class Scan:
     stores: dict[str, list[ast.stmt | ast.expr]] = field(
         default_factory=dict
     )  # self.NAME = ..., register_buffer("NAME", ...)
+    remade: dict[str, ast.expr] = field(default_factory=dict)  # x = f(x, ...): f
+    indices: set[str] = field(default_factory=set)  # names that something is indexed by
     yields: bool = False
     arrays: bool = False  # it speaks of NumPy or pandas
     outer: set[str] = field(default_factory=set)  # global and nonlocal names
@@ -103,9 +105,12 @@ def visit_attribute(node: ast.Attribute, out: Scan, receiver: str, nested: bool)
 
 
 def visit_subscript(node: ast.Subscript, out: Scan, receiver: str, nested: bool) -> None:
+    index = node.slice
+    for part in index.elts if type(index) is ast.Tuple else (index,):
+        if type(part) is ast.Name:
+            out.indices.add(part.id)
     if type(node.value) is not ast.Name:
         return
-    index = node.slice
     if type(index) is ast.Compare:
         out.use(node.value.id).subscripts.add("mask")
     elif type(index) is ast.Tuple and any(is_axis(part) for part in index.elts):
@@ -126,6 +131,14 @@ def visit_name(node: ast.Name, out: Scan, receiver: str, nested: bool) -> None:
         out.arrays = True
 
 
+def visit_assign(node: ast.Assign, out: Scan, receiver: str, nested: bool) -> None:
+    value, target = node.value, node.targets[0]
+    if type(value) is ast.Call and type(target) is ast.Name and value.args:
+        first = value.args[0]
+        if type(first) is ast.Name and first.id == target.id:
+            out.remade[target.id] = value.func
+
+
 def visit_outer(node: ast.Global | ast.Nonlocal, out: Scan, receiver: str, nested: bool) -> None:
     if not nested:
         out.outer.update(node.names)
@@ -139,6 +152,7 @@ def visit_yield(node: ast.AST, out: Scan, receiver: str, nested: bool) -> None:
 VISIT: dict[type, Any] = {
     ast.Call: visit_call,
     ast.Attribute: visit_attribute,
+    ast.Assign: visit_assign,
     ast.Subscript: visit_subscript,
     ast.For: visit_for,
     ast.comprehension: visit_for,
@@ -148,5 +162,5 @@ VISIT: dict[type, Any] = {
     ast.Yield: visit_yield,
     ast.YieldFrom: visit_yield,
 }
-# Lists such as Dict.keys hold None where a mapping is spread.
-CHILDREN: dict[type, tuple[str, ...]] = {**node_fields(), type(None): (), str: ()}
+# Lists such as Dict.keys hold None where a mapping is spread; `case True` holds the value itself.
+CHILDREN: dict[type, tuple[str, ...]] = {**node_fields(), type(None): (), str: (), bool: ()}

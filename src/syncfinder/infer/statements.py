@@ -205,6 +205,8 @@ def conditional(node: ast.If, frame: Frame) -> bool:
     if merged is None:
         return False
     frame.env = merged
+    if not ends:
+        frame.muted += 1  # what follows is reached from a branch that does not run
     return True
 
 
@@ -242,6 +244,14 @@ def entered(value: Value, frame: Frame, node: ast.expr) -> Value:
 
 
 def try_block(node: Any, frame: Frame) -> bool:
+    muted = frame.muted
+    try:
+        return tried(node, frame)
+    finally:
+        frame.muted = muted
+
+
+def tried(node: Any, frame: Frame) -> bool:
     before = frame.env
     frame.env = dict(before)
     falls = run_block(node.body, frame)

@@ -11,12 +11,13 @@ from syncfinder.infer.calls import Arguments, call_function
 from syncfinder.infer.classes import find_method
 from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.operators import held, is_text
 from syncfinder.infer.reading import read
 from syncfinder.infer.values import (
     ASSUMED,
     BOOL,
     CPU,
-    GPU,
+    HOST_DATA,
     LIKELY,
     NONE,
     TEXT,
@@ -27,6 +28,7 @@ from syncfinder.infer.values import (
     Device,
     Flag,
     Instance,
+    Library,
     Mapping,
     Number,
     Sequence,
@@ -38,10 +40,12 @@ from syncfinder.infer.values import (
     is_number,
     join_all,
     members,
+    on_host,
     tensor_in,
     tensors,
 )
 
+SLICE = Library("builtins.slice")
 # The modules whose subscripted names are types.
 GENERIC_TYPES = ("typing.", "typing_extensions.", "jaxtyping.", "builtins.list", "builtins.dict", "builtins.tuple")
 
@@ -58,8 +62,10 @@ class Index:
     zero_dim: list[tuple[Tensor, ast.expr]] = field(default_factory=list)
     constant: bool = True
     slices: int = 0
+    strided: bool = False
     new_axes: int = 0
     ellipsis: bool = False
+    named: bool = False  # a string is among them: what is indexed is no tensor
     unknown: int = 0
 
     def result_ndim(self, ndim: int | None) -> int | None:
@@ -87,6 +93,7 @@ def take_apart(node: ast.expr, frame: Frame) -> Index:
         if isinstance(part, ast.Slice):
             slice_bounds(part, frame)
             index.slices += 1
+            index.strided = index.strided or part.step is not None
             index.numbers_only = False
             continue
         if isinstance(part, ast.Starred):
@@ -119,6 +126,10 @@ def sort_part(value: Value, node: ast.expr, index: Index) -> None:
         sort_tensor(tensor, node, index)
     elif isinstance(value, UnknownValue):
         sort_unknown(value, node, index)
+    elif is_text(value):
+        index.named = True
+        index.unknown += 1
+        index.numbers_only = False
     elif isinstance(value, Const) and value.value is None:
         index.new_axes += 1
         index.numbers_only = False
@@ -156,7 +167,7 @@ def sort_tensor(tensor: Tensor, node: ast.expr, index: Index) -> None:
 def sort_unknown(value: UnknownValue, node: ast.expr, index: Index) -> None:
     index.constant = False
     if value.compared:
-        index.masks.append((Tensor(ASSUMED, "bool", sure=LIKELY), node))
+        index.masks.append((Tensor(CPU if value.host else ASSUMED, "bool", sure=LIKELY), node))
         index.numbers_only = False
     else:
         index.unknown += 1
@@ -198,6 +209,8 @@ def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
     if kind is Api and base.name.startswith(GENERIC_TYPES):  # type: ignore[attr-defined]
         return from_annotation(node, frame, "it")  # an alias of a type: Lengths = Annotated[Tensor, "cpu"]
     index = take_apart(node.slice, frame)
+    if on_host(base):
+        return HOST_DATA
     if kind is UnknownValue:
         if array_evidence(index, frame):
             why = frame.reason(f"`{ast.unparse(node.value)}` is indexed as a tensor", node)
@@ -209,6 +222,8 @@ def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
 
 def read_tensor(base: Tensor, index: Index, node: ast.Subscript, frame: Frame) -> Value:
     """Indexing a tensor: masks wait for their count, 0-dim indices are read, host indices are uploaded."""
+    if index.named:
+        return UNKNOWN
     for mask, part in index.masks:
         if mask.waits and base.waits:
             frame.publish("mask-read", part, "index", better(mask, base))
@@ -217,8 +232,9 @@ def read_tensor(base: Tensor, index: Index, node: ast.Subscript, frame: Frame) -
         for what, part in index.hosts:
             frame.publish("host-index", part, "index", base, index=what)
     dims = index.result_ndim(base.ndim)
-    # A basic index of pinned memory is still pinned; a gathered copy is not.
-    memory = base.memory if not (index.masks or index.indices or index.hosts) else "pageable" if base.memory else None
+    # A basic index of pinned memory is still pinned; a gathered copy is not, and a strided one is copied through one.
+    loose = index.masks or index.indices or index.hosts or index.strided
+    memory = "pageable" if loose and base.memory else base.memory
     return base.but(ndim=dims, memory=memory)
 
 
@@ -256,8 +272,8 @@ def read_sequence(base: Sequence, node: ast.Subscript, frame: Frame) -> Value:
         and base.items is not None
         and -len(base.items) <= value.value < len(base.items)
     ):
-        return base.items[value.value]
-    return base.each()
+        return held(base.items[value.value])
+    return held(base.each())
 
 
 def sliced(base: Sequence, part: ast.Slice) -> Value:
@@ -274,16 +290,20 @@ def sliced(base: Sequence, part: ast.Slice) -> Value:
 
 def read_mapping(base: Mapping, key: Value) -> Value:
     if isinstance(key, Const) and base.items is not None and key.value in base.items:
-        return base.items[key.value]
+        return held(base.items[key.value])
     if isinstance(key, Const) and isinstance(key.value, str) and policy.is_flag(key.value):
         return BOOL
     if base.items and isinstance(key, Const):
         return UNKNOWN  # a mapping with named entries of all kinds: another name's value is not known
-    return base.each()
+    return held(base.each())
 
 
 def read_instance(base: Instance, node: ast.Subscript, frame: Frame) -> Value:
-    value = evaluate(node.slice, frame) if not isinstance(node.slice, ast.Slice) else UNKNOWN
+    value: Value = SLICE
+    if isinstance(node.slice, ast.Slice):
+        slice_bounds(node.slice, frame)
+    else:
+        value = evaluate(node.slice, frame)
     method = find_method(base.cls, "__getitem__")
     if method is None:
         return UNKNOWN
@@ -309,10 +329,13 @@ def write_item(
     augmented: bool,
 ) -> None:
     if isinstance(base, Tensor):
-        write_tensor(base, take_apart(target.slice, frame), target, value, frame, augmented)
+        index = take_apart(target.slice, frame)
+        if index.masks and isinstance(value, UnknownValue) and source is not None:
+            value = made_from_tensors(source, frame) or value
+        write_tensor(base, index, target, value, frame, augmented)
     elif isinstance(base, UnknownValue):
         index = take_apart(target.slice, frame)
-        if array_evidence(index, frame):
+        if not base.host and array_evidence(index, frame):
             why = frame.reason(f"`{ast.unparse(target.value)}` is indexed as a tensor", target)
             write_tensor(Tensor(ASSUMED, why=why, sure=LIKELY), index, target, value, frame, augmented)
     elif isinstance(base, (Sequence, Mapping)):
@@ -343,9 +366,11 @@ def write_tensor(
     base: Tensor, index: Index, target: ast.Subscript, value: Value, frame: Frame, augmented: bool
 ) -> None:
     """Writing into a tensor by an index: what waits depends on the index and on where the value lives."""
+    if index.named:
+        return
     written = tensor_in(value)
     if base.place == CPU:
-        if written is not None and written.waits and not augmented and written.place & GPU:
+        if written is not None and written.waits and not augmented and not written.place & CPU:
             frame.publish("copy", target, "assignment into a host tensor", written)
         return
     if not base.waits:
@@ -355,6 +380,9 @@ def write_tensor(
         write_mask(base, masked[0], value, written, frame, augmented)
         return
     if augmented:
+        return
+    if index.masks and is_number(value):
+        frame.publish("scalar-write", target, "assignment", base, index="index", value="number")
         return
     if index.hosts:
         what, part = index.hosts[0]
@@ -372,6 +400,19 @@ def write_tensor(
             frame.publish("host-index", host[1], "assignment", base, index="host tensor")
         return
     write_number(base, index, target, value, frame)
+
+
+def made_from_tensors(source: ast.expr, frame: Frame) -> Tensor | None:
+    """Return the tensor that an unknown call likely gives: it is given one, or moves what it is called on."""
+    if not isinstance(source, ast.Call):
+        return None
+    frame.muted += 1
+    given = [evaluate(a.value if isinstance(a, ast.Starred) else a, frame) for a in source.args]
+    frame.muted -= 1
+    operand = next((t for value in given for t in tensors(value)), None)
+    if operand is None and isinstance(source.func, ast.Attribute) and source.func.attr == "to":
+        operand = next((Tensor(value.place, why=value.why) for value in given if isinstance(value, Device)), None)
+    return Tensor(operand.place, why=operand.why, sure=LIKELY) if operand is not None else None
 
 
 def write_mask(

@@ -42,6 +42,7 @@ from syncfinder.infer.values import (
     join_all,
     members,
     number_kind,
+    on_host,
     tensor_in,
     tensors,
 )
@@ -477,8 +478,14 @@ def target_place(bound: BoundCall, operands: list[Tensor], node: ast.expr, frame
         return lead.place, lead.why, lead.sure
     if only_numbers(bound):
         return frame.default_place, frame.reason(f"{bound.row.name} of host numbers gives a host tensor", node), CERTAIN
-    place = CPU if frame.host else ASSUMED
+    place = CPU if frame.host or host_arguments(bound) else ASSUMED
     return place, frame.reason(f"it is a result of {bound.row.name}", node), LIKELY
+
+
+def host_arguments(bound: BoundCall) -> bool:
+    """Return whether something is given whose tensors, if it is or holds any, are on the host."""
+    parts = [p for v in bound.values.values() for p in (v.parts() if isinstance(v, Sequence) else (v,))]
+    return any(on_host(part) for part in parts)
 
 
 def only_numbers(bound: BoundCall) -> bool:

@@ -23,6 +23,7 @@ GPU = CUDA | ASSUMED
 CERTAIN, LIKELY, POSSIBLE = 0, 1, 2
 
 MAX_ALTERNATIVES = 4
+MAX_CALLABLES = 8  # of the functions in a table, each may be the one that is called
 MAX_ITEMS = 16
 
 Why = tuple[Reason, ...]
@@ -37,17 +38,24 @@ class Value:
 
 
 class UnknownValue(Value):
-    """Absorbs every attribute and call. `compared`: it is the outcome of a comparison of unknown operands."""
+    """Absorbs every attribute and call.
 
-    __slots__ = ("compared",)
+    `compared`: it is the outcome of a comparison of unknown operands. `host`: whatever tensors it is made of, a
+    tokenizer or a data loader made them, on the host.
+    """
 
-    def __init__(self, compared: bool = False) -> None:
+    __slots__ = ("compared", "host")
+
+    def __init__(self, compared: bool = False, host: bool = False) -> None:
         self.compared = compared
-        self.key = ("?", compared)
+        self.host = host
+        self.key = ("?", compared, host)
 
 
 UNKNOWN = UnknownValue()
+HOST_DATA = UnknownValue(host=True)
 UNKNOWN_COMPARISON = UnknownValue(compared=True)
+HOST_COMPARISON = UnknownValue(compared=True, host=True)
 
 
 class Tensor(Value):
@@ -207,7 +215,10 @@ class Mapping(Value):
 class Function(Value):
     """A function or lambda of the project. `closure` is the frame it was defined in; `owner` its class."""
 
-    __slots__ = ("closure", "decorators", "facts", "kind", "module", "name", "node", "owner", "qualname", "shapes")
+    __slots__ = (
+        "called", "closure", "contradicted", "decorators", "facts", "kind", "module", "name", "node", "owner",
+        "qualname", "shapes",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -227,6 +238,8 @@ class Function(Value):
         self.decorators: tuple[str, ...] = ()
         self.facts: Any = None  # what `calls` derives from the definition once
         self.shapes: dict[Any, Any] = {}
+        self.called: bool | None = None  # by calls in the project: True: with nothing known of an argument, too
+        self.contradicted = True  # each of these calls gives a list for what is annotated as a tensor
         self.key = ("f", id(node), id(closure))
 
     @property
@@ -255,6 +268,16 @@ class Partial(Value):
         self.key = ("p", function.key, tuple(a.key for a in arguments), tuple((k, v.key) for k, v in keywords.items()))
 
 
+class Callback(Value):
+    """Something callable of which only the result is known, from an annotation."""
+
+    __slots__ = ("result",)
+
+    def __init__(self, result: Value) -> None:
+        self.result = result
+        self.key = ("cb", result.key)
+
+
 class Class(Value):
     """A class of the project; its members and attributes are looked up in `classes`."""
 
@@ -262,6 +285,8 @@ class Class(Value):
         "attributes",
         "bases",
         "closure",
+        "given",
+        "heirs",
         "holders",
         "members",
         "module",
@@ -281,6 +306,8 @@ class Class(Value):
         self.bases: tuple[Value, ...] | None = None
         self.members: dict[str, list[ast.stmt]] | None = None
         self.stores: dict[str, list[Any]] | None = None
+        self.given: list[tuple[str, str]] | None = None
+        self.heirs: list[Class] | None = None
         self.holders: dict[str, list[Class]] = {}
         self.attributes: dict[str, Value] = {}
         self.running: set[str] = set()
@@ -385,6 +412,11 @@ def tensor_in(value: Value) -> Tensor | None:
     return found[0] if found else None
 
 
+def on_host(value: Value) -> bool:
+    """Return whether nothing is known of a value but that its tensors are on the host."""
+    return type(value) is UnknownValue and value.host
+
+
 def is_number(value: Value) -> bool:
     """Return whether a value is a host number or bool."""
     kind = type(value)
@@ -469,7 +501,7 @@ def unite(parts: Iterable[Value]) -> Value:
             out.append(part)
     if len(out) == 1:
         return out[0]
-    if len(out) > MAX_ALTERNATIVES:
+    if len(out) > (MAX_CALLABLES if all(isinstance(v, (Function, Bound)) for v in out) else MAX_ALTERNATIVES):
         return join_unknown(Union(tuple(out)))
     return Union(tuple(out))
 

@@ -262,6 +262,9 @@ def _formatted(spot: Spot) -> str:
 
 
 def _builtin(spot: Spot) -> Words:
+    if spot.site.operation == "list comparison":
+        message = f"`{spot.text}` {spot.place}: lists are compared element by element, and the host waits for this one"
+        return message, f"read the value once, before: `{spot.text}.item()`, or compare on the device"
     call, node = spot.call(("max", "min", "sorted", "any", "all", "index", "count")), spot.node
     comparison = node if isinstance(node, cst.Comparison) else spot.parent_comparison()
     if call is None and isinstance(comparison, cst.Comparison):
