@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from syncfinder.infer.torchcalls import TERMS
+from syncfinder.infer.terms import TERMS
 from syncfinder.torchmodel.conditions import TESTS, Call, bind, holds, reads_number, separate, text
 from syncfinder.torchmodel.model import Param, Row, term
 

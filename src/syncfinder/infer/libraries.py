@@ -14,7 +14,8 @@ from syncfinder.infer.frame import Frame
 from syncfinder.infer.invoke import call_value
 from syncfinder.infer.operators import iterated
 from syncfinder.infer.reading import formattable, read, read_any
-from syncfinder.infer.torchcalls import BoundCall, apply_effects, call_row, device_of, operands_of
+from syncfinder.infer.terms import BoundCall
+from syncfinder.infer.torchcalls import apply_effects, bound_to, call_row, device_of, operands_of, truthy
 from syncfinder.infer.values import (
     ARRAY,
     ARRAY_SCALAR,
@@ -50,6 +51,7 @@ from syncfinder.infer.values import (
     join_all,
     number_kind,
     tensor_in,
+    tensors,
 )
 
 
@@ -94,6 +96,10 @@ def unbound_method(name: str, arguments: Arguments, node: ast.expr, frame: Frame
     found = tensor_in(arguments.values[0]) if arguments.values else None
     if found is None or not isinstance(node, ast.Call):
         return UNKNOWN
+    special = overlay.METHODS.get(name)
+    if special is not None:
+        rest = Arguments(arguments.values[1:], arguments.nodes[1:], arguments.keywords, arguments.keyword_nodes)
+        return special(found, rest, node, frame)
     row = frame.project.model.method(name)
     return call_row(row, arguments, node, frame) if row is not None else UNKNOWN
 
@@ -108,18 +114,21 @@ def construct(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> 
         return CONTAINERS[name](arguments)
     model = frame.project.model
     row = model.row(name)
+    init = dict(arguments.keywords)
     if row is not None:
         call_row(row, arguments, node, frame)
-    init = dict(arguments.keywords)
-    for position, value in enumerate(arguments.values):
-        init[str(position)] = value
-    small: dict[str, Value] = {k: v for k, v in init.items() if is_number(v) or isinstance(v, Const)}
+        init = bound_to(row, arguments)
+    small: dict[str, Value] = {k: v for k, v in init.items() if is_number(v) or isinstance(v, (Const, Tensor))}
     if len(small) < len(init):
         small[MORE] = UNKNOWN
     if any(t.waits for t in operands_of(arguments)):
         operand = next(t for t in operands_of(arguments) if t.waits)
         return Library(name, {**small, "": operand})
     device = device_of(arguments.keywords.get("device"), arguments.keyword_nodes.get("device"), frame)
+    if device is None:
+        # a module is where the modules are that it holds
+        held = [v.init.get("device") for v in arguments.values if isinstance(v, Library)]
+        device = next((d for d in held if isinstance(d, Device)), None)
     if device is not None:
         small["device"] = device
     return Library(name, small)
@@ -162,6 +171,14 @@ def library_method(
             value = unsure(row, arguments, node, frame, sure)
         if isinstance(value, Tensor) and not operands_of(arguments) and isinstance(owned, Tensor):
             return value.but(place=owned.place, why=owned.why)
+        made_of = [t for v in base.init.values() for t in tensors(v)]
+        if (
+            isinstance(value, Tensor)
+            and not operands_of(arguments)
+            and made_of
+            and all(t.place == CPU for t in made_of)
+        ):
+            return value.but(place=CPU, why=made_of[0].why)
         if isinstance(value, Tensor) and base.name.startswith("torch.distributions.") and only_numbers(base):
             why = frame.reason(f"{base.name} was made of host numbers", node)
             return value.but(place=CPU, why=why, sure=CERTAIN)
@@ -215,6 +232,7 @@ def nn_method(base: Library, name: str, arguments: Arguments, node: ast.expr, fr
         else ASSUMED
     )
     if name in ("to", "cuda", "cpu"):
+        waits = not truthy(arguments.keywords.get("non_blocking"))
         target = HOME.get(name) or overlay.target_of(arguments, frame)[0]
         if target is None:
             return base
@@ -223,7 +241,7 @@ def nn_method(base: Library, name: str, arguments: Arguments, node: ast.expr, fr
         if target.place == CPU and place == CUDA:
             operand = Tensor(CUDA, why=here.why if isinstance(here, Device) else ())
             frame.publish("copy", node, f"torch.nn.Module.{name}", operand)
-        elif target.place & GPU and (here is None or place == CPU):
+        elif target.place & GPU and (here is None or place == CPU) and waits:
             operand = Tensor(target.place, why=frame.reason("a module's parameters are made on the host", node))
             frame.publish("module", node, f"torch.nn.Module.{name}", operand)
         return Library(base.name, {**base.init, "device": target}, base.why)
@@ -307,11 +325,26 @@ def numpy_call(rest: str, arguments: Arguments) -> Value:
 
 
 def math_call(head: str, rest: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    if head == "operator" and rest not in ("index", "truth"):
-        return UNKNOWN
+    if head == "operator":
+        return operator_call(rest, arguments, node, frame)
+    if rest == "fsum" and arguments.values:
+        read_any(iterated(arguments.values[0]), "number", "math.fsum", arguments.nodes[0] or node, frame)
     for value, where in arguments.every():
         read_any(value, "number", f"{head}.{rest}", where or node, frame)
     return INT if rest in ("ceil", "floor", "gcd", "comb", "factorial", "index", "trunc", "isqrt") else FLOAT
+
+
+def operator_call(rest: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    """The operator module's forms of index, truth and membership read a tensor as the operators do."""
+    kind = {"index": "index", "truth": "truth", "not_": "truth"}.get(rest)
+    if kind is not None:
+        for value, where in arguments.every():
+            read_any(value, kind, f"operator.{rest}", where or node, frame)
+        return INT if rest == "index" else BOOL
+    if rest == "contains" and arguments.values:
+        read_any(arguments.values[0], "builtin", "operator.contains", arguments.nodes[0] or node, frame)
+        return BOOL
+    return UNKNOWN
 
 
 def collection(rest: str, arguments: Arguments) -> Value:
@@ -348,6 +381,17 @@ def range_call(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     for value, where in arguments.every():
         read_any(value, "index", "range", where or node, frame)
     return Sequence("range", element=INT)
+
+
+def spelled(name: str) -> Callable[[Arguments, ast.expr, Frame], Value]:
+    """chr, bin, oct, hex: a number's text."""
+
+    def handler(arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+        for value, where in arguments.every():
+            read_any(value, "index", name, where or node, frame)
+        return TEXT
+
+    return handler
 
 
 def extreme(name: str) -> Callable[[Arguments, ast.expr, Frame], Value]:
@@ -544,5 +588,5 @@ BUILTINS: dict[str, Callable[[Arguments, ast.expr, Frame], Value]] = {
     "isinstance": constant(BOOL), "issubclass": constant(BOOL), "hasattr": constant(BOOL),
     "callable": constant(BOOL), "id": constant(INT), "hash": constant(INT), "ord": constant(INT),
     "setattr": constant(NONE), "divmod": divided, "pow": absolute, "vars": constant(Mapping()),
-    "input": constant(TEXT), "hex": constant(TEXT),
+    "input": constant(TEXT), "hex": spelled("hex"), "oct": spelled("oct"), "bin": spelled("bin"), "chr": spelled("chr"),
 }  # fmt: skip

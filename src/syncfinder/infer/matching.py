@@ -7,6 +7,7 @@ import ast
 from syncfinder.infer.dispatch import S, evaluate, run_block
 from syncfinder.infer.frame import Env, Frame, join_envs
 from syncfinder.infer.narrow import narrow, test
+from syncfinder.infer.reading import read_any
 from syncfinder.infer.values import UNKNOWN, Sequence, Value
 
 
@@ -17,6 +18,8 @@ def pattern_test(pattern: ast.pattern, subject: ast.expr) -> ast.expr | None:
         return pattern_test(pattern.pattern, subject)
     if isinstance(pattern, ast.MatchClass):
         made = ast.Call(ast.Name("isinstance", ast.Load()), [subject, pattern.cls], [])
+    elif isinstance(pattern, ast.MatchValue):
+        made = ast.Compare(subject, [ast.Eq()], [pattern.value])
     elif isinstance(pattern, ast.MatchSingleton):
         made = ast.Compare(subject, [ast.Is()], [ast.Constant(pattern.value)])
     else:
@@ -60,6 +63,8 @@ def match_block(node: ast.Match, frame: Frame) -> bool:
         value = evaluate(node.subject, frame)
         frame.muted -= 1
         bind_pattern(case.pattern, value, frame)
+        if isinstance(case.pattern, ast.MatchValue):
+            read_any(value, "truth", "case", node.subject, frame)
         if case.guard is not None:
             test(case.guard, frame, "case guard")
         if run_block(case.body, frame):

@@ -101,7 +101,7 @@ def tensor_operation(
         isinstance(left, Text) or (isinstance(left, Const) and isinstance(left.value, str))
     ):
         return formatted(right, node, frame)
-    if isinstance(op, ast.Mult) and b is not None and isinstance(left, Sequence):
+    if isinstance(op, ast.Mult) and b is not None and (isinstance(left, Sequence) or is_text(left)):
         read(b, "index", "repetition", node.right, frame)
         return left
     operands = [t for t in (a, b) if t is not None]

@@ -27,6 +27,7 @@ from syncfinder.infer.values import (
     INT,
     LIKELY,
     NONE,
+    TEXT,
     UNKNOWN,
     Api,
     Array,
@@ -42,6 +43,9 @@ from syncfinder.infer.values import (
     number_kind,
     tensor_in,
 )
+
+Method = Callable[[Tensor, Arguments, ast.Call, Frame], Value]
+Call = Callable[[str, Arguments, ast.expr, Frame], Value]
 
 BY_DTYPE: dict[str | None, Value] = {"bool": BOOL, "int": INT, "float": FLOAT}
 
@@ -180,6 +184,13 @@ def type_method(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Fra
     value = arguments.get(0, "dtype")
     if isinstance(value, Dtype):
         return tensor.but(dtype=value.name)
+    name = value.value if isinstance(value, Const) else value.name if isinstance(value, Api) else None
+    if isinstance(name, str) and name.startswith("torch.cuda."):
+        device = Device(CUDA, frame.reason("a tensor type of the GPU is written here", node))
+        dtype = TENSOR_CLASSES.get(name.replace("torch.cuda.", "torch."))
+        return to_device(tensor.but(dtype=dtype), device, node, frame, "Tensor.type", False)
+    if isinstance(value, Const) and name in TENSOR_CLASSES:
+        return to_host(tensor.but(dtype=TENSOR_CLASSES[name]), node, frame, "Tensor.type", False)
     if isinstance(value, Api) and value.name in TENSOR_CLASSES:
         return to_host(tensor.but(dtype=TENSOR_CLASSES[value.name]), node, frame, "Tensor.type", False)
     return tensor.but(dtype=None)
@@ -230,6 +241,24 @@ def new_tensor(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Fram
         tensor.place, tensor.why
     )
     return constructed("Tensor.new_tensor", arguments, device, node, frame, tensor.dtype)
+
+
+def new(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    """Tensor.new(data) is new_tensor; Tensor.new(sizes) makes an empty one."""
+    if arguments.values and isinstance(arguments.values[0], (Sequence, Array)):
+        return new_tensor(tensor, arguments, node, frame)
+    return tensor.but(ndim=None)
+
+
+def by_protocol(kind: str, result: Value) -> Method:
+    """The protocol's methods, called by name: what int(t) and bool(t) call."""
+
+    def method(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+        operation = f"Tensor.{node.func.attr}" if isinstance(node.func, ast.Attribute) else kind
+        read(tensor, kind, operation, node, frame)
+        return result
+
+    return method
 
 
 def construct(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
@@ -372,13 +401,14 @@ def storage(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) 
     return tensor
 
 
-Method = Callable[[Tensor, Arguments, ast.Call, Frame], Value]
-Call = Callable[[str, Arguments, ast.expr, Frame], Value]
-
 METHODS: dict[str, Method] = {
     "item": item, "tolist": tolist, "to": to, "cpu": cpu, "cuda": cuda, "type_as": type_as, "type": type_method,
     "copy_": copy_, "fill_": fill_, "numpy": numpy, "pin_memory": pin_memory, "new_tensor": new_tensor,
-    "untyped_storage": storage,
+    "untyped_storage": storage, "new": new, "__int__": by_protocol("number", INT),
+    "__float__": by_protocol("number", FLOAT), "__complex__": by_protocol("number", FLOAT),
+    "__index__": by_protocol("index", INT), "__bool__": by_protocol("truth", BOOL),
+    "__format__": by_protocol("format", TEXT), "__repr__": by_protocol("format", TEXT),
+    "__str__": by_protocol("format", TEXT),
 }  # fmt: skip
 FUNCTIONS: dict[str, Call] = {
     "torch.tensor": construct, "torch.as_tensor": construct, "torch.asarray": construct,

@@ -17,6 +17,7 @@ from syncfinder.infer.names import last_name
 from syncfinder.infer.narrow import branch, test
 from syncfinder.infer.operators import operate
 from syncfinder.infer.project import ImportName
+from syncfinder.infer.reading import read_any
 from syncfinder.infer.subscripts import read_subscript, write_subscript
 from syncfinder.infer.values import (
     ASSUMED,
@@ -281,6 +282,8 @@ def deleted(node: ast.Delete, frame: Frame) -> bool:
     for target in node.targets:
         if isinstance(target, ast.Name):
             frame.env.pop(target.id, None)
+        elif isinstance(target, ast.Subscript) and isinstance(evaluate(target.value, frame), Sequence):
+            read_any(evaluate(target.slice, frame), "index", "index", target.slice, frame)
     return True
 
 

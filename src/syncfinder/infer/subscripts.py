@@ -17,6 +17,7 @@ from syncfinder.infer.values import (
     ASSUMED,
     BOOL,
     CPU,
+    GPU,
     HOST_DATA,
     LIKELY,
     NONE,
@@ -93,7 +94,9 @@ def take_apart(node: ast.expr, frame: Frame) -> Index:
         if isinstance(part, ast.Slice):
             slice_bounds(part, frame)
             index.slices += 1
-            index.strided = index.strided or part.step is not None
+            # columns of a matrix lie apart, as a step's elements do
+            bounded = bool(parts.index(part)) and not (part.lower is None and part.upper is None)
+            index.strided = index.strided or part.step is not None or bounded
             index.numbers_only = False
             continue
         if isinstance(part, ast.Starred):
@@ -135,13 +138,18 @@ def sort_part(value: Value, node: ast.expr, index: Index) -> None:
         index.numbers_only = False
     elif isinstance(value, Const) and value.value is Ellipsis:
         index.ellipsis = True
-        index.numbers_only = False
     elif isinstance(value, (Const, Number, Flag)):
         index.integers += 1
         index.constant = index.constant and isinstance(value, Const)
+    elif isinstance(value, Sequence) and value.items == ():
+        index.unknown += 1
+        index.numbers_only = False
     elif isinstance(value, Sequence):
         index.hosts.append(("list", node))
         index.numbers_only = False
+    elif isinstance(value, Array) and value.scalar:
+        index.integers += 1
+        index.constant = False
     elif isinstance(value, Array):
         index.hosts.append(("array", node))
         index.numbers_only = False
@@ -198,11 +206,11 @@ def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
         return read_sequence(base, node, frame)  # type: ignore[arg-type]
     if kind is Mapping:
         return read_mapping(base, evaluate(node.slice, frame))  # type: ignore[arg-type]
-    if kind is Text:
-        take_apart(node.slice, frame)
+    if kind is Text or is_text(base):
+        read_host_index(take_apart(node.slice, frame), frame)
         return TEXT
     if kind is Array:
-        take_apart(node.slice, frame)
+        read_host_index(take_apart(node.slice, frame), frame)
         return base
     if kind is Instance:
         return read_instance(base, node, frame)  # type: ignore[arg-type]
@@ -218,6 +226,12 @@ def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
         for tensor, part in index.zero_dim:
             read(tensor, "index", "index", part, frame)
     return UNKNOWN
+
+
+def read_host_index(index: Index, frame: Frame) -> None:
+    """A tensor that indexes text or an array is asked for its number."""
+    for tensor, part in (*index.zero_dim, *index.indices):
+        read(tensor, "index", "index", part, frame)
 
 
 def read_tensor(base: Tensor, index: Index, node: ast.Subscript, frame: Frame) -> Value:
@@ -372,12 +386,14 @@ def write_tensor(
     if base.place == CPU:
         if written is not None and written.waits and not augmented and not written.place & CPU:
             frame.publish("copy", target, "assignment into a host tensor", written)
+        else:
+            read_indices(base, index, frame)
         return
     if not base.waits:
         return
     masked = [(m, part) for m, part in index.masks if m.waits]
     if masked:
-        write_mask(base, masked[0], value, written, frame, augmented)
+        write_mask(base, masked[0], value, written, index, frame, augmented)
         return
     if augmented:
         return
@@ -388,18 +404,32 @@ def write_tensor(
         what, part = index.hosts[0]
         frame.publish("host-index", part, "assignment", base, index=what)
         return
-    if index.zero_dim:
-        tensor, part = index.zero_dim[0]
-        read(tensor, "index", "index", part, frame)
+    on_device = next((pair for pair in index.zero_dim if pair[0].place & GPU), None)
+    if on_device is not None:
+        read(on_device[0], "index", "index", on_device[1], frame)
         return
+    index.integers += len(index.zero_dim)
+    index.numbers_only = index.numbers_only or only_numbers(index)
     if written is not None:
-        if written.place == CPU and not (written.ndim == 0 and index.masks):
+        if written.place == CPU and not filled(base, index, written):
             frame.publish("transfer", target, "assignment", written.but(place=base.place, why=base.why))
         host = next(((t, part) for t, part in index.indices if t.place == CPU and t.ndim != 0), None)
         if host is not None:
             frame.publish("host-index", host[1], "assignment", base, index="host tensor")
         return
     write_number(base, index, target, value, frame)
+
+
+def only_numbers(index: Index) -> bool:
+    """Whether an index has 0-dim tensors of the host besides its numbers, and nothing else."""
+    return not (index.masks or index.indices or index.hosts or index.slices or index.new_axes or index.unknown)
+
+
+def filled(base: Tensor, index: Index, written: Tensor) -> bool:
+    """Whether a 0-dim host tensor fills several elements, as a number does; a single element is copied to."""
+    if written.ndim != 0 or index.masks or index.indices:
+        return False
+    return bool(index.slices) or (base.ndim is not None and base.ndim > index.integers)
 
 
 def made_from_tensors(source: ast.expr, frame: Frame) -> Tensor | None:
@@ -416,7 +446,13 @@ def made_from_tensors(source: ast.expr, frame: Frame) -> Tensor | None:
 
 
 def write_mask(
-    base: Tensor, mask: tuple[Tensor, ast.expr], value: Value, written: Tensor | None, frame: Frame, augmented: bool
+    base: Tensor,
+    mask: tuple[Tensor, ast.expr],
+    value: Value,
+    written: Tensor | None,
+    index: Index,
+    frame: Frame,
+    augmented: bool,
 ) -> None:
     """A number through a mask is masked_fill, which does not wait; a tensor needs the positions."""
     tensor, part = mask
@@ -427,6 +463,11 @@ def write_mask(
             frame.publish("mask-write", part, "assignment", better(tensor, base), value="tensor")
     elif isinstance(value, (Sequence, Array)):
         frame.publish("mask-write", part, "assignment", better(tensor, base), value="host tensor")
+    elif index.zero_dim and index.zero_dim[0][0].place & GPU:
+        read(index.zero_dim[0][0], "index", "index", index.zero_dim[0][1], frame)
+    elif index.indices:
+        # beside an index tensor the mask is turned into positions, for a number too
+        frame.publish("mask-write", part, "assignment", better(tensor, base), value="number")
 
 
 def write_number(base: Tensor, index: Index, target: ast.Subscript, value: Value, frame: Frame) -> None:
@@ -441,7 +482,11 @@ def write_number(base: Tensor, index: Index, target: ast.Subscript, value: Value
     if base.ndim is not None:
         if base.ndim == count and is_number(value):
             frame.publish("scalar-write", target, "assignment", base, index="integer", value="number")
-    elif is_number(value) and not isinstance(value, Const) and not index.constant and count == 1:
+    elif (
+        is_number(value)
+        and not (isinstance(value, Const) or index.constant or index.ellipsis or index.zero_dim)
+        and count == 1
+    ):
         # A varying number at a varying position fills one element, not a row.
         frame.publish("scalar-write", target, "assignment", base, LIKELY, index="integer", value="number")
 

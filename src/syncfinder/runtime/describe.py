@@ -1,8 +1,8 @@
 """Describing a call's arguments as plain data, so that calls can be compared later, without torch.
 
 A tensor becomes {"t": [place, dtype, shape]} (place: cuda, cpu, pinned, with "/layout" if not strided), an array
-{"a": [dtype, shape]}, a list, tuple or dict's values {"l": first elements, "n": length}, a device {"d": type}, None, booleans, numbers and
-text themselves, and anything else {"o": its class}.
+{"a": [dtype, shape]}, a list, a tuple or a dict's values {"l": first elements, "n": length}, a device {"d": type};
+None, booleans, numbers and text stay what they are, and anything else is {"o": its class}.
 """
 
 from __future__ import annotations

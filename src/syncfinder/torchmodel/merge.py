@@ -125,9 +125,7 @@ def _ancestors(model: Model, cls: str) -> set[str]:
     return {a for base in (found.bases if found else ()) for a in (base, *_ancestors(model, base))}
 
 
-def measured_calls(
-    model: Model, evidence: Mapping[str, Any], stated: Iterable[str] = ()
-) -> dict[str, list[Call]]:
+def measured_calls(model: Model, evidence: Mapping[str, Any], stated: Iterable[str] = ()) -> dict[str, list[Call]]:
     """Return the measured calls by the tables' names, with their arguments bound to parameters.
 
     An inherited method counts for the class that defines it, unless it is `stated` for itself.

@@ -38,13 +38,14 @@ class Term:
     """One condition of an effect: `test` on `parameter`, compared with `literal` by the tests "is" and "not-is".
 
     Tests about the argument of a parameter: given (not None), missing, tensor, cuda (a tensor on the GPU), host (a CPU
-    tensor or an array), list (a list, tuple or array), number, mask (a boolean tensor on the GPU), negative (a number
-    below zero), ndim (a tensor of `literal` dimensions), large (of at least `literal` elements), same-shape (a tensor
-    of the first argument's shape), oblong (a matrix that is not square), matrix (of two dimensions, or `dim` names two),
-    same (equal to the argument of parameter `literal`), is and not-is (equal to `literal`; a missing one has its default), not-made-with (an
-    object whose constructor was not called with keyword `literal[0]` equal to `literal[1]`). With the prefix "init-"
-    they are about the arguments that the receiver was constructed with. "mode" is about a module: its parameter is
-    train or eval. "anywhere" has no parameter: the host waits even if no tensor among the arguments is on the GPU.
+    tensor, an array, or a list without a CUDA tensor), list (a list, tuple or array), number, mask (a boolean tensor on
+    the GPU), negative (a number below zero), ndim (a tensor of `literal` dimensions), large (of at least `literal`
+    elements), same-shape (a tensor of the first argument's shape), oblong (a matrix that is not square), matrix (of two
+    dimensions, or `dim` names two), same (equal to the argument of parameter `literal`), is and not-is (equal to
+    `literal`; a missing one has its default), not-made-with (an object whose constructor was not called with keyword
+    `literal[0]` equal to `literal[1]`). With the prefix "init-" they are about the arguments that the receiver was
+    constructed with. "mode" is about a module: its parameter is train or eval. "anywhere" has no parameter: the host
+    waits even if no tensor among the arguments is on the GPU.
     """
 
     test: str

@@ -269,4 +269,3 @@ def apply_rules(row: dict[str, Any], namespace: str, name: str, known: Known) ->
     elements = (rules["elements"].get(base) if of_schema else None) or rule.dtypes
     if elements and any(r.startswith("tensors:") for r in row.get("ro", [row.get("r", "")])):
         row["dts"] = list(elements)
-
