@@ -172,7 +172,11 @@ def mask_like(node: ast.expr) -> bool:
 
 def named_like_module(node: ast.expr) -> bool:
     """Return whether an expression's last name is one that modules, pipelines and batches go by."""
-    name = last_name(node).rstrip("0123456789").rstrip("_")
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach":
+        return False
+    key = node.slice if isinstance(node, ast.Subscript) else None
+    word = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else last_name(node)
+    name = word.rstrip("0123456789").rstrip("_")
     return not name or name.lower() in MODULE_WORDS or name.lower().rpartition("_")[2] in MODULE_WORDS
 
 
