@@ -26,6 +26,7 @@ from syncfinder.infer.values import (
     CUDA,
     FLOAT,
     GPU,
+    HOST_COMPARISON,
     INT,
     LIKELY,
     NONE,
@@ -117,7 +118,7 @@ def host_data_method(base: UnknownValue, name: str, arguments: Arguments, node: 
         return Sequence("list", element=Sequence("tuple", (TEXT, base)))
     if name in ("keys", "values"):
         return Sequence("list", element=TEXT if name == "keys" else base)
-    return UNKNOWN_RESULTS.get(name, base)
+    return HOST_COMPARISON if name == "bool" else UNKNOWN_RESULTS.get(name, base)
 
 
 # Methods of mappings that return what lies under a key, or their second argument.
