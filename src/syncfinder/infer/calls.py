@@ -447,6 +447,8 @@ def result(function: Function, frame: Frame, falls: bool, given: dict[str, Value
 
 def refined(promised: Value, function: Function, given: dict[str, Value]) -> Value:
     """Return an annotated result with what else is known of it: it lies where all the given tensors lie."""
+    if isinstance(promised, Sequence) and promised.items is not None:
+        return Sequence(promised.kind, tuple(refined(item, function, given) for item in promised.items))
     if not isinstance(promised, Tensor):
         return promised
     places = {t.place for v in given.values() for t in tensors(v)}

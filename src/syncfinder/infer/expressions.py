@@ -70,6 +70,7 @@ def boolean(node: ast.BoolOp, frame: Frame) -> Value:
     saved = frame.env
     parts: list[Value] = []
     muted = frame.muted
+    tested: Value = UNKNOWN
     try:
         for operand in node.values[:-1]:
             value = evaluate(operand, frame)
@@ -84,7 +85,10 @@ def boolean(node: ast.BoolOp, frame: Frame) -> Value:
         last = evaluate(node.values[-1], frame)
         if frame.muted == muted:
             parts.append(last)
+            inner = frame.last if isinstance(node.values[-1], ast.BoolOp) else None
+            tested = inner[1] if inner is not None else last
     finally:
+        frame.last = (node, tested)
         for path, bound in frame.env.items():
             if path not in saved and "." not in path:
                 saved[path] = bound

@@ -40,8 +40,8 @@ class Loop:
 
 class Frame:
     __slots__ = (
-        "context", "default_place", "effects", "env", "function", "host", "loops", "module", "muted", "owner", "parent",
-        "partial", "project", "qualname", "repeats", "returns", "statement", "yields",
+        "context", "default_place", "effects", "env", "function", "host", "last", "loops", "module", "muted", "owner",
+        "parent", "partial", "project", "qualname", "repeats", "returns", "statement", "yields",
     )  # fmt: skip
 
     def __init__(
@@ -62,6 +62,7 @@ class Frame:
         self.returns: list[Value] = []
         self.yields: list[Value] = []
         self.loops: list[Loop] = []
+        self.last: tuple[ast.BoolOp, Value] | None = None  # the last `and`/`or`, and what its last operand is
         self.statement: ast.stmt | None = None
         self.muted = 0  # > 0: nothing is published (a branch that does not run with a GPU)
         self.repeats = 0  # > 0: inside a loop or comprehension
@@ -86,7 +87,9 @@ class Frame:
 
     @property
     def speaks_of_arrays(self) -> bool:
-        """Whether the function that is evaluated uses NumPy or pandas."""
+        """Whether the function that is evaluated uses NumPy or pandas, or its module knows nothing of torch."""
+        if not self.module.speaks_torch:
+            return True
         return self.function is not None and self.function.scan.arrays
 
     def reason(self, text: str, node: ast.AST) -> tuple[Reason, ...]:

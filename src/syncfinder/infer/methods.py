@@ -26,11 +26,13 @@ from syncfinder.infer.values import (
     CUDA,
     FLOAT,
     GPU,
+    HOST_COMPARISON,
     INT,
     LIKELY,
     NONE,
     TEXT,
     UNKNOWN,
+    UNKNOWN_COMPARISON,
     Array,
     Bound,
     Const,
@@ -84,6 +86,8 @@ def unknown_method(base: UnknownValue, name: str, arguments: Arguments, node: as
         return logged(name, arguments, frame)
     if base.host:
         return host_data_method(base, name, arguments, node, frame)
+    if name == "numpy" and is_call_of(receiver, "cpu"):
+        read(evidence(name, base, node, frame), "copy", "Tensor.cpu", receiver, frame)
     guess = policy.by_name(name, frame, node)
     if guess is not None:
         return guess
@@ -114,7 +118,7 @@ def host_data_method(base: UnknownValue, name: str, arguments: Arguments, node: 
         return Sequence("list", element=Sequence("tuple", (TEXT, base)))
     if name in ("keys", "values"):
         return Sequence("list", element=TEXT if name == "keys" else base)
-    return UNKNOWN_RESULTS.get(name, base)
+    return HOST_COMPARISON if name == "bool" else UNKNOWN_RESULTS.get(name, base)
 
 
 # Methods of mappings that return what lies under a key, or their second argument.
@@ -130,6 +134,7 @@ def otherwise(default: Value) -> Value:
 
 UNKNOWN_RESULTS: dict[str, Value] = {
     "numpy": ARRAY,
+    "bool": UNKNOWN_COMPARISON,
     "dim": INT,
     "numel": INT,
     "size": UNKNOWN,
@@ -137,6 +142,11 @@ UNKNOWN_RESULTS: dict[str, Value] = {
     "format": TEXT,
     "join": TEXT,
 }
+
+
+def is_call_of(node: ast.expr, name: str) -> bool:
+    """Return whether an expression calls a method of this name without arguments."""
+    return isinstance(node, ast.Call) and not node.args and last_name(node.func) == name
 
 
 def is_host_copy(name: str, arguments: Arguments, receiver: ast.expr, frame: Frame) -> bool:

@@ -73,6 +73,8 @@ def test(node: ast.expr, frame: Frame, operation: str) -> Value:
 def test_value(value: Value, node: ast.expr, frame: Frame, operation: str) -> None:
     """Publish the truth test of a value; `not t` and `a and b` have tested their own operands already."""
     operand = node
+    if isinstance(node, ast.BoolOp) and frame.last is not None and frame.last[0] is node:
+        value = frame.last[1]
     while isinstance(operand, ast.BoolOp):
         operand = operand.values[-1]
     if isinstance(operand, ast.UnaryOp) and isinstance(operand.op, ast.Not):

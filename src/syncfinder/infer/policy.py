@@ -172,7 +172,11 @@ def mask_like(node: ast.expr) -> bool:
 
 def named_like_module(node: ast.expr) -> bool:
     """Return whether an expression's last name is one that modules, pipelines and batches go by."""
-    name = last_name(node).rstrip("0123456789").rstrip("_")
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach":
+        return False
+    key = node.slice if isinstance(node, ast.Subscript) else None
+    word = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else last_name(node)
+    name = word.rstrip("0123456789").rstrip("_")
     return not name or name.lower() in MODULE_WORDS or name.lower().rpartition("_")[2] in MODULE_WORDS
 
 
@@ -230,13 +234,13 @@ def proof(uses: Uses, scanned: Scan, frame: Frame) -> str | None:
         taken = torch_parameter(callee, position, frame)
         if taken:
             return taken
-    if scanned.arrays:
+    if scanned.arrays or not frame.module.speaks_torch:
         return None
     for attribute in sorted(uses.attributes & SHAPE_ATTRIBUTES):
         return f".{attribute}"
     for method in sorted(uses.methods & READS):
         return f".{method}()"
-    if uses.subscripts and frame.module.speaks_torch:
+    if uses.subscripts:
         return "indexed along several axes" if "several" in uses.subscripts else "indexed by a mask"
     return None
 
