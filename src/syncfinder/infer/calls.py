@@ -42,6 +42,7 @@ from syncfinder.infer.values import (
     join,
     join_all,
     members,
+    number_kind,
     tensors,
 )
 
@@ -330,6 +331,8 @@ def bind(function: Function, arguments: Arguments, base: dict[str, Value]) -> di
 
 def weaken(value: Value, generic: Value | None) -> Value | None:
     """Return an argument as summaries are keyed by it: without numbers' values, `generic` for the unknown."""
+    if generic is not None and is_switch(generic) and any(t.dtype != "bool" for t in tensors(value)):
+        return generic  # no flag is given counts or scores: the method that runs takes other arguments
     if isinstance(value, Tensor):
         known = generic is not None and any(t.place != CPU for t in tensors(generic))
         return generic if value.sure > LIKELY or (value.place == ASSUMED and known) else value
@@ -342,6 +345,12 @@ def weaken(value: Value, generic: Value | None) -> Value | None:
     if isinstance(value, (UnknownValue, Flag)):
         return None
     return value
+
+
+def is_switch(value: Value) -> bool:
+    """Return whether a parameter is a bool, or None."""
+    rest = [m for m in members(value) if m is not NONE]
+    return bool(rest) and all(is_number(m) and number_kind(m) == "bool" for m in rest)
 
 
 def holds_tensor(value: Value) -> bool:

@@ -21,6 +21,7 @@ from syncfinder.infer.torchcalls import call_row, device_of
 from syncfinder.infer.values import (
     ARRAY,
     ASSUMED,
+    BOOL,
     CPU,
     CUDA,
     FLOAT,
@@ -266,6 +267,8 @@ def mapping_get(base: Mapping, arguments: Arguments) -> Value:
         return default
     if base.items and isinstance(key, Const):
         return UNKNOWN
+    if isinstance(default, Const) and isinstance(default.value, bool):
+        return BOOL
     if base.each() is UNKNOWN and otherwise(default) is not UNKNOWN:
         return otherwise(default)
     return join_all([base.each(), default]) if default is not NONE else base.each()
