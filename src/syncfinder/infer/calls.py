@@ -45,6 +45,7 @@ from syncfinder.infer.values import (
     join,
     join_all,
     members,
+    number_kind,
     on_host,
     tensors,
 )
@@ -350,6 +351,8 @@ def weaken(value: Value, generic: Value | None) -> Value | None:
     """Return an argument as summaries are keyed by it: without numbers' values, `generic` for the unknown."""
     if generic is not None and any(t.place != CUDA and t.dtype != "bool" for t in tensors(value)) and refuses(generic):
         return generic
+    if generic is not None and is_switch(generic) and any(t.dtype != "bool" for t in tensors(value)):
+        return generic  # no flag is given counts or scores: the method that runs takes other arguments
     if isinstance(value, Tensor):
         known = generic is not None and any(t.place != CPU for t in tensors(generic))
         return generic if value.sure > LIKELY or (value.place == ASSUMED and known) else value
@@ -399,6 +402,12 @@ def coarser(value: Value) -> Value:
         word = isinstance(value.value, str) and not names_device(value.value)
         return TEXT if word else BOOL if isinstance(value.value, bool) else value
     return value.but(dtype=None, ndim=None, memory=None) if isinstance(value, Tensor) else value
+
+
+def is_switch(value: Value) -> bool:
+    """Return whether a parameter is a bool, or None."""
+    rest = [m for m in members(value) if m is not NONE]
+    return bool(rest) and all(is_number(m) and number_kind(m) == "bool" for m in rest)
 
 
 def holds_tensor(value: Value) -> bool:

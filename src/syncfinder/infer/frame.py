@@ -38,10 +38,19 @@ class Loop:
         self.continues: list[Env] = []
 
 
+@dataclass(slots=True)
+class KeptTest:
+    """A test whose outcome a name holds, with what the paths in it were bound to. `value` is that very outcome."""
+
+    test: ast.expr
+    value: Value
+    bound: dict[str, Value | None]
+
+
 class Frame:
     __slots__ = (
         "context", "default_place", "effects", "env", "function", "host", "last", "loops", "module", "muted", "owner",
-        "parent", "partial", "project", "qualname", "repeats", "returns", "statement", "yields",
+        "parent", "partial", "project", "qualname", "repeats", "returns", "statement", "tests", "yields",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +79,7 @@ class Frame:
         self.effects: list[Effect] = []
         self.default_place = CPU
         self.host = False  # data-loading code: what is not known to be on the GPU is a host value
+        self.tests: dict[str, KeptTest] = {}
         self.partial = False  # a recursive call was cut short: the result must not be kept
 
     def lookup(self, name: str) -> Value | None:

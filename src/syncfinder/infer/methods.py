@@ -278,6 +278,8 @@ def mapping_get(base: Mapping, arguments: Arguments) -> Value:
         return default
     if base.items and isinstance(key, Const):
         return UNKNOWN
+    if isinstance(default, Const) and isinstance(default.value, bool):
+        return BOOL
     if base.each() is UNKNOWN and otherwise(default) is not UNKNOWN:
         return otherwise(default)
     return join_all([base.each(), default]) if default is not NONE else base.each()

@@ -8,7 +8,7 @@ from typing import Any
 from syncfinder.infer import policy
 from syncfinder.infer.annotations import TENSOR_CLASSES
 from syncfinder.infer.dispatch import evaluate
-from syncfinder.infer.frame import Env, Frame
+from syncfinder.infer.frame import Env, Frame, KeptTest
 from syncfinder.infer.names import last_name, path_of
 from syncfinder.infer.reading import read
 from syncfinder.infer.values import (
@@ -114,7 +114,19 @@ def narrow(node: ast.expr, truth: bool, env: Env, frame: Frame) -> bool:
         return narrow_place(node.value, CUDA if (node.attr == "is_cuda") is truth else CPU, env, frame)
     if isinstance(node, ast.NamedExpr):
         return narrow(node.target, truth, env, frame)
+    if frame.tests and isinstance(node, ast.Name):
+        kept = frame.tests.get(node.id)
+        if kept is not None and env.get(node.id) is kept.value:
+            return any(env.get(p) is not v for p, v in kept.bound.items()) or narrow(kept.test, truth, env, frame)
     return refine(node, env, frame, lambda m: not (m.key == NONE.key and truth))
+
+
+def keep_test(name: str, test: ast.expr, frame: Frame) -> Value:
+    """Remember the test whose outcome a name is bound to; return the outcome, told apart from any other bool."""
+    paths = [path_of(part) for part in ast.walk(test) if isinstance(part, (ast.Name, ast.Attribute))]
+    value = Number("bool")
+    frame.tests[name] = KeptTest(test, value, {p: frame.env.get(p) for p in paths if p is not None})
+    return value
 
 
 def refine(node: ast.expr, env: Env, frame: Frame, keep: Any, otherwise: Value | None = None) -> bool:

@@ -14,13 +14,14 @@ from syncfinder.infer.dispatch import S, evaluate, run_block
 from syncfinder.infer.frame import Env, Frame, join_env, join_envs
 from syncfinder.infer.hinting import apply_hint
 from syncfinder.infer.names import last_name
-from syncfinder.infer.narrow import branch, test
+from syncfinder.infer.narrow import branch, keep_test, test
 from syncfinder.infer.operators import operate
 from syncfinder.infer.project import ImportName
 from syncfinder.infer.reading import read_any
 from syncfinder.infer.subscripts import read_subscript, write_subscript
 from syncfinder.infer.values import (
     ASSUMED,
+    BOOL,
     NONE,
     UNKNOWN,
     Api,
@@ -83,9 +84,15 @@ def import_from(node: ast.ImportFrom, frame: Frame) -> bool:
 
 def assignment(node: ast.Assign, frame: Frame) -> bool:
     value = evaluate(node.value, frame)
+    if value is BOOL and type(node.value) in TESTS and type(node.targets[0]) is ast.Name:
+        value = keep_test(node.targets[0].id, node.value, frame)
     for target in node.targets:
         assign(target, value, frame, node.value)
     return True
+
+
+# Expressions whose outcome, kept in a name, narrows where the name is tested.
+TESTS = {ast.Compare, ast.Call, ast.UnaryOp, ast.Attribute}
 
 
 def annotated_assignment(node: ast.AnnAssign, frame: Frame) -> bool:
