@@ -71,7 +71,7 @@ def test_the_nearest_file_with_a_table_counts(here: Path) -> None:
         (
             "zzz = 1",
             "syncfinder.toml: unknown key `zzz`; known keys: select, extend-select, ignore, exclude, min-confidence, "
-            "assume-device, show-info, respect-gitignore, output-format",
+            "assume-device, torch-version, show-info, respect-gitignore, output-format",
         ),
         ("select = 'SF1'", "syncfinder.toml: `select`: must be a list of strings"),
         (

@@ -173,11 +173,11 @@ def test_conditions(model: Model) -> None:
 
 
 def test_what_was_seen(model: Model) -> None:
-    waits, silent = row(model, "torch.linalg.eigh").seen
+    waits, silent = row(model, "torch.linalg.inv").seen
     assert waits >= 2 and silent == 0
     waits, silent = row(model, "torch.linalg.inv_ex").seen
     assert waits >= 1 and silent >= 1
-    waits, silent = row(model, "torch.add").seen
+    waits, silent = row(model, "torch.matmul").seen
     assert waits == 0 and silent >= 2
     assert model.evidence["gpu"] == "NVIDIA H200" and model.evidence["torch"].startswith("2.11.")
 
@@ -191,6 +191,7 @@ def test_versions() -> None:
 def test_other_versions_have_the_waits_of_what_they_have(model: Model, version: str) -> None:
     other = load(version)
     gone = [n for n in model.effect_names() if other.row(n) is None]
+    assert len(gone) < 5
     assert set(other.effect_names()) == set(model.effect_names()) - set(gone)
 
 
@@ -260,7 +261,11 @@ def test_library_classes(model: Model) -> None:
     assert (linear.forward.returns, linear.forward.dtype, linear.forward.ndim) == (("tensor",), "float", "like")
     norm = model.library_class("torch.nn.BatchNorm2d")
     assert norm is not None and norm.forward is not None
-    assert norm.forward.effects[0].when == (Term("init-is", "momentum", None), Term("mode", "train"))
+    assert norm.forward.effects[0].when == (
+        Term("init-is", "momentum", None),
+        Term("init-not-is", "track_running_stats", False),
+        Term("mode", "train"),
+    )
     normal = model.library_class("torch.distributions.Normal")
     assert normal is not None and not normal.is_module
     assert normal.constructor.effects[0].when == (Term("not-is", "validate_args", False),)

@@ -59,6 +59,8 @@ def test_findings_stand_where_the_gpu_saw_the_host_wait(path: Path) -> None:
     for seen in found["seen"]:
         for place in seen["places"]:
             start, end = (place["line"], place["column"]), (place["end_line"], place["end_column"])
+            if start == end:  # an instruction of the interpreter's own, without an expression
+                start, end = (place["line"], 1), (place["line"] + 1, 1)
             if not any(a < end and start < b for a, b in spans):
                 apart.append((start, end))
     assert apart == []

@@ -336,10 +336,9 @@ def math_call(head: str, rest: str, arguments: Arguments, node: ast.expr, frame:
 
 def operator_call(rest: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     """The operator module's forms of index, truth and membership read a tensor as the operators do."""
-    kind = {"index": "index", "truth": "truth", "not_": "truth"}.get(rest)
-    if kind is not None:
+    if rest in ("index", "truth", "not_"):
         for value, where in arguments.every():
-            read_any(value, kind, f"operator.{rest}", where or node, frame)
+            read_any(value, "number", f"operator.{rest}", where or node, frame)
         return INT if rest == "index" else BOOL
     if rest == "contains" and arguments.values:
         read_any(arguments.values[0], "builtin", "operator.contains", arguments.nodes[0] or node, frame)

@@ -14,7 +14,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from syncfinder.torchmodel.conditions import Call, bind, holds, on_gpu, reads_number, separate, size_of, text
+from syncfinder.torchmodel.conditions import (
+    Call,
+    bind,
+    elements,
+    holds,
+    is_tensor,
+    on_gpu,
+    reads_number,
+    separate,
+    size_of,
+    text,
+)
 from syncfinder.torchmodel.model import Model, term
 
 if sys.version_info >= (3, 11):
@@ -64,14 +75,15 @@ def merge() -> tuple[dict[str, str], str]:
     apis = {p.stem.partition("-")[2]: _json(p) for p in SOURCES.glob("api-*.json")}
     bare = {v: _table(api, overlay) for v, api in apis.items()}
     findings = Findings()
-    if measured_version is not None:
-        findings = judge(Model(bare[measured_version]), apis[measured_version], evidence[measured_version], stated)
+    measured = Model(bare[measured_version]) if measured_version is not None else None
+    if measured_version is not None and measured is not None:
+        findings = judge(measured, apis[measured_version], evidence[measured_version], stated)
     tables = {}
     for version in sorted(bare, key=_number):
         table = bare[version]
         model = Model(table)
         # a name without a row is kept: the interpreter's own overlay, or another package
-        gone = {n for n in findings.effects if measured_version and _lost(n, model, Model(bare[measured_version]))}
+        gone = {n for n in findings.effects if measured is not None and _lost(n, model, measured)}
         table["effects"] = {n: e for n, e in findings.effects.items() if n not in gone}
         table["quiet"] = _quiet(stated)
         if measured_version is not None:
@@ -95,7 +107,7 @@ def judge(model: Model, api: Mapping[str, Any], evidence: Mapping[str, Any], sta
     quiet = _quiet(stated)
     calls = measured_calls(model, evidence, effects)
     for name in sorted({*calls, *effects}):
-        mine = [c for c in calls.get(name, ()) if c.waits or not _empty(c)]
+        mine = [c for c in calls.get(name, ()) if c.waits or not (_empty(c) or _elsewhere(c))]
         waits = sum(c.waits for c in mine)
         if mine:
             findings.seen[name] = [waits, len(mine) - waits]
@@ -158,6 +170,13 @@ def _canonical(model: Model, written: str) -> str:
 def _empty(call: Call) -> bool:
     """A call on tensors without elements has nothing to wait for."""
     return any(on_gpu(v) and size_of(v) == 0 for v in call.arguments.values())
+
+
+def _elsewhere(call: Call) -> bool:
+    """A call on tensors of the host alone says nothing about the GPU, unless it names a device."""
+    given = [*call.arguments.values(), *call.init.values()]
+    tensors = [e for v in given for e in elements(v) if is_tensor(e)]
+    return bool(tensors) and not any(on_gpu(t) for t in tensors) and "device" not in call.arguments
 
 
 def _compare(
