@@ -123,7 +123,7 @@ def super_value(frame: Frame) -> Value:
 def call_method(base: Value, name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
     """Return `base.name(arguments)`."""
     # libraries and methods call values themselves
-    from syncfinder.infer.libraries import library_method
+    from syncfinder.infer.library_objects import library_method
     from syncfinder.infer.methods import METHODS
 
     if isinstance(base, Union):
@@ -140,7 +140,8 @@ def call_method(base: Value, name: str, arguments: Arguments, node: ast.Call, fr
 def call_value(callee: Value, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     """Return the result of calling a value."""
     # libraries and methods call values themselves
-    from syncfinder.infer.libraries import call_api, call_library, library_method
+    from syncfinder.infer.libraries import call_api
+    from syncfinder.infer.library_objects import call_library, library_method
     from syncfinder.infer.methods import METHODS
 
     if isinstance(callee, UnknownValue):

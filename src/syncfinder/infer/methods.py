@@ -12,7 +12,7 @@ from syncfinder.infer.binding import rebind
 from syncfinder.infer.calls import Arguments, call_bound, call_heirs
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.invoke import call_value
-from syncfinder.infer.libraries import library_method
+from syncfinder.infer.library_objects import library_method
 from syncfinder.infer.names import last_name
 from syncfinder.infer.operators import iterated
 from syncfinder.infer.reading import formattable, read
