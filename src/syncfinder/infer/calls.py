@@ -340,9 +340,9 @@ def bind(function: Function, arguments: Arguments, base: dict[str, Value]) -> di
         for name, default in facts.defaults:
             out.setdefault(name, default)
     weak = {name: weaken(value, base.get(name)) for name, value in out.items()}
-    for name in function.scan.indices & out.keys():
-        given = out[name]
-        if weak[name] in (None, UNKNOWN) and isinstance(given, Sequence) and given.kind == "list":
+    for name, given in out.items():
+        is_list = isinstance(given, Sequence) and given.kind == "list"
+        if is_list and weak[name] in (None, UNKNOWN) and name in function.scan.indices:
             weak[name] = Sequence("list")  # its elements do not matter: as an index it is uploaded
     return {name: value for name, value in weak.items() if value is not None}
 
@@ -351,7 +351,7 @@ def weaken(value: Value, generic: Value | None) -> Value | None:
     """Return an argument as summaries are keyed by it: without numbers' values, `generic` for the unknown."""
     if generic is not None and any(t.place != CUDA and t.dtype != "bool" for t in tensors(value)) and refuses(generic):
         return generic
-    if generic is not None and is_switch(generic) and any(t.dtype != "bool" for t in tensors(value)):
+    if isinstance(value, (Tensor, Union)) and generic is not None and is_switch(generic) and counts(value):
         return generic  # no flag is given counts or scores: the method that runs takes other arguments
     if isinstance(value, Tensor):
         known = generic is not None and any(t.place != CPU for t in tensors(generic))
@@ -404,8 +404,14 @@ def coarser(value: Value) -> Value:
     return value.but(dtype=None, ndim=None, memory=None) if isinstance(value, Tensor) else value
 
 
+def counts(value: Value) -> bool:
+    return any(t.dtype != "bool" for t in tensors(value))
+
+
 def is_switch(value: Value) -> bool:
     """Return whether a parameter is a bool, or None."""
+    if isinstance(value, (Tensor, Instance, UnknownValue)):
+        return False
     rest = [m for m in members(value) if m is not NONE]
     return bool(rest) and all(is_number(m) and number_kind(m) == "bool" for m in rest)
 

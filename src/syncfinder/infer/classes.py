@@ -106,16 +106,28 @@ def lineage(cls: Class) -> Iterator[Value]:
 
 def inherits(value: Value, ancestor: Value) -> bool:
     """Return whether a class derives from another."""
+    if not isinstance(value, Class):
+        return False
+    return ancestor.key in (value.ancestors if value.ancestors is not None else ancestors_of(value))
+
+
+def ancestors_of(cls: Class) -> set[object]:
+    """Return the keys of all that a class derives from; kept, unless bases among them are being evaluated just now."""
+    keys: set[object] = set()
     seen: set[object] = set()
-    stack = [value]
+    stack: list[Value] = [cls]
+    whole = True
     while stack and len(seen) < MAX_BASES:
-        cls = stack.pop()
-        if isinstance(cls, Class) and cls.key not in seen:
-            seen.add(cls.key)
-            stack.extend(bases_of(cls))
-            if any(base.key == ancestor.key for base in bases_of(cls)):
-                return True
-    return False
+        value = stack.pop()
+        if isinstance(value, Class) and value.key not in seen:
+            seen.add(value.key)
+            bases = bases_of(value)
+            whole = whole and len(bases) == len(value.node.bases)
+            stack.extend(bases)
+            keys.update(base.key for base in bases)
+    if whole:
+        cls.ancestors = keys
+    return keys
 
 
 def is_module(cls: Class) -> bool:
@@ -175,7 +187,7 @@ def heirs_of(cls: Class) -> list[Class]:
     """Return the classes beside a class, in its own module, that derive from it; looked up once."""
     if cls.heirs is None:
         cls.heirs = []
-        cls.heirs = [c for c in list(cls.module.classes.values()) if c is not cls and inherits(c, cls)]
+        cls.heirs = [c for c in list(cls.module.classes.values()) if c.node.bases and inherits(c, cls)]
     return cls.heirs
 
 

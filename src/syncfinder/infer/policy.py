@@ -234,13 +234,13 @@ def proof(uses: Uses, scanned: Scan, frame: Frame) -> str | None:
         taken = torch_parameter(callee, position, frame)
         if taken:
             return taken
-    if scanned.arrays or not frame.module.speaks_torch:
+    if scanned.arrays or (frame.module.speaks_arrays and not frame.module.speaks_torch):
         return None
     for attribute in sorted(uses.attributes & SHAPE_ATTRIBUTES):
         return f".{attribute}"
     for method in sorted(uses.methods & READS):
         return f".{method}()"
-    if uses.subscripts:
+    if uses.subscripts and frame.module.speaks_torch:
         return "indexed along several axes" if "several" in uses.subscripts else "indexed by a mask"
     return None
 

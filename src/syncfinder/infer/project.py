@@ -83,6 +83,7 @@ class Module:
         self.sites: dict[Any, tuple[Site, Function | None]] = {}
         self.called_sites: set[Any] = set()  # the sites that a call's own arguments lead to
         self.speaks_torch = "torch" in file.text
+        self.speaks_arrays = "numpy" in file.text or "pandas" in file.text
         self.revealed: dict[int, Value] = {}
         self.hints = project.hints_of(file)
         self._scans: dict[int, Scan] = {}

@@ -282,6 +282,7 @@ class Class(Value):
     """A class of the project; its members and attributes are looked up in `classes`."""
 
     __slots__ = (
+        "ancestors",
         "attributes",
         "bases",
         "closure",
@@ -304,6 +305,7 @@ class Class(Value):
         self.name = node.name
         self.closure = closure
         self.bases: tuple[Value, ...] | None = None
+        self.ancestors: set[object] | None = None
         self.members: dict[str, list[ast.stmt]] | None = None
         self.stores: dict[str, list[Any]] | None = None
         self.given: list[tuple[str, str]] | None = None
