@@ -97,8 +97,8 @@ class Frame:
 
     @property
     def speaks_of_arrays(self) -> bool:
-        """Whether the function that is evaluated uses NumPy or pandas, or its module knows nothing of torch."""
-        if not self.module.speaks_torch:
+        """Whether the function that is evaluated uses NumPy or pandas, or its module does and knows nothing of torch."""
+        if self.module.speaks_arrays and not self.module.speaks_torch:
             return True
         return self.function is not None and self.function.scan.arrays
 

@@ -116,7 +116,7 @@ def judge(model: Model, api: Mapping[str, Any], evidence: Mapping[str, Any], sta
             if not waits and name not in findings.beyond and not all(e.get("read_only") for e in effects[name]):
                 findings.unseen.append(name)
             _compare(name, mine, effects[name], quiet.get(name, ()), findings)
-        elif waits and name.startswith("torch.") and name not in stated["by_interpreter"]:
+        elif waits and name.startswith("torch.") and name not in (*stated["by_interpreter"], *findings.beyond):
             _explain(name, [c for c in mine if not reads_number(c, quiet.get(name, ()))], findings)
     _contradict(api, findings)
     return findings
