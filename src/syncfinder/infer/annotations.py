@@ -43,16 +43,9 @@ from syncfinder.infer.values import (
 if TYPE_CHECKING:
     from syncfinder.infer.frame import Frame
 
-TENSOR_CLASSES = {
-    "torch.Tensor": None, "torch.nn.Parameter": "float", "torch.nn.Buffer": None, "torch.LongTensor": "int",
-    "torch.IntTensor": "int", "torch.FloatTensor": "float", "torch.HalfTensor": "float",
-    "torch.BFloat16Tensor": "float", "torch.DoubleTensor": "float", "torch.BoolTensor": "bool",
-    "torch.ByteTensor": "int", "torch.ShortTensor": "int",
-}  # fmt: skip
 # Iterating over them gives host tensors, nested as their data set nests them.
 LOADERS = {"torch.utils.data.DataLoader"}
 BATCHES = Sequence("list", element=HOST_DATA)
-TENSOR_WORDS = {name.rpartition(".")[2] for name in TENSOR_CLASSES}
 # jaxtyping's and torchtyping's dtype classes: Float[Tensor, "batch seq"]
 SHAPED = {
     "Float": "float", "Float32": "float", "Float16": "float", "BFloat16": "float", "Int": "int", "Int64": "int",
@@ -145,7 +138,7 @@ def from_name(node: ast.expr, frame: Frame, what: str, place: int) -> Value:
         return Instance(value)
     if type(value) is Api:
         return from_api(value.name, node, frame, what, place)
-    if word in TENSOR_WORDS and value is UNKNOWN:
+    if word in frame.project.model.tensor_words and value is UNKNOWN:
         return tensor(frame, node, what, place)
     if (tensor_like(value) or isinstance(value, (Sequence, Mapping))) and not isinstance(node, ast.Attribute):
         return value  # an alias such as CudaTensor = Annotated[Tensor, "cuda"]
@@ -157,8 +150,9 @@ GIVEN = "?"
 
 
 def from_api(name: str, node: ast.expr, frame: Frame, what: str, place: int) -> Value:
-    if name in TENSOR_CLASSES:
-        return tensor(frame, node, what, place, TENSOR_CLASSES[name])
+    tensor_classes = frame.project.model.tensor_classes
+    if name in tensor_classes:
+        return tensor(frame, node, what, place, tensor_classes[name])
     if name == "torch.device":
         return Device(ASSUMED, frame.reason(f"{what} is annotated `torch.device`", node))
     if name == "torch.dtype":

@@ -129,17 +129,12 @@ def api_attribute(base: Api, name: str, frame: Frame, node: ast.expr) -> Value:
     return frame.project.api(f"{base.name}.{name}")
 
 
-# torch.finfo and torch.iinfo hold host numbers.
-LIMITS: dict[str, Value] = {"torch.finfo": FLOAT, "torch.iinfo": INT}
-PARAMETERS = {"weight", "bias", "running_mean", "running_var", "in_proj_weight", "in_proj_bias", "num_batches_tracked"}
-
-
 def library_attribute(base: Library, name: str, frame: Frame, node: ast.expr) -> Value:
-    limits = LIMITS.get(base.name)
+    limits = frame.project.model.limits.get(base.name)
     if limits is not None:
-        return limits if name != "dtype" else TEXT
+        return TEXT if name == "dtype" else FLOAT if limits == "float" else INT
     if base.name.startswith("torch.nn."):
-        if name in PARAMETERS:
+        if name in frame.project.model.module_parameters:
             return Tensor(
                 ASSUMED, "float", why=frame.reason(f"`{name}` is a parameter of {base.name}", node), sure=LIKELY
             )
@@ -148,15 +143,8 @@ def library_attribute(base: Library, name: str, frame: Frame, node: ast.expr) ->
     return Method(base, name)
 
 
-# The fields of torch's named result tuples, by position (torch/return_types.pyi).
-RESULT_FIELDS = {
-    "values": 0, "indices": 1, "eigenvalues": 0, "eigenvectors": 1, "Q": 0, "R": 1, "L": 0, "inverse": 0,
-    "result": 0, "sign": 0, "logabsdet": 1, "U": 0, "S": 1, "Vh": 2, "solution": 0, "info": 1,
-}  # fmt: skip
-
-
 def sequence_attribute(base: Sequence, name: str, frame: Frame, node: ast.expr) -> Value:
-    position = RESULT_FIELDS.get(name)
+    position = frame.project.model.result_fields.get(name)
     if position is not None and base.items is not None and position < len(base.items) and tensors(base.items[position]):
         return base.items[position]
     return Method(base, name)

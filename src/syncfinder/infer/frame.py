@@ -97,7 +97,7 @@ class Frame:
 
     @property
     def speaks_of_arrays(self) -> bool:
-        """Whether the function that is evaluated uses NumPy or pandas, or its module does and knows nothing of torch."""
+        """Whether the evaluated function uses NumPy or pandas, or its module does and knows nothing of torch."""
         if self.module.speaks_arrays and not self.module.speaks_torch:
             return True
         return self.function is not None and self.function.scan.arrays

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 
 from syncfinder.infer import overlay
-from syncfinder.infer.annotations import TENSOR_CLASSES
-from syncfinder.infer.attributes import LIMITS
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.invoke import call_value
@@ -47,12 +45,12 @@ def call_api(callee: Api, arguments: Arguments, node: ast.expr, frame: Frame) ->
     special = overlay.FUNCTIONS.get(name)
     if special is not None:
         return special(name, arguments, node, frame)
-    flag = FLAGS.get(name)
+    model = frame.project.model
+    flag = model.flags.get(name)
     if flag is not None:
         return Flag(flag)
-    if name in LIMITS:
+    if name in model.limits:
         return Library(name)
-    model = frame.project.model
     if name.startswith("torch.Tensor."):
         return unbound_method(name[13:], arguments, node, frame)
     cls = model.library_class(name)
@@ -62,16 +60,6 @@ def call_api(callee: Api, arguments: Arguments, node: ast.expr, frame: Frame) ->
     if row is not None:
         return call_row(row, arguments, node, frame)
     return other_library(name, arguments, node, frame)
-
-
-# What a running inference program answers: there is a GPU, and nothing is being traced or captured.
-FLAGS = {
-    "torch.cuda.is_available": True, "torch.accelerator.is_available": True, "torch.compiler.is_compiling": False,
-    "torch.jit.is_tracing": False, "torch.jit.is_scripting": False, "torch._dynamo.is_compiling": False,
-    "torch.compiler.is_dynamo_compiling": False, "torch.cuda.is_current_stream_capturing": False,
-    "torch.onnx.is_in_onnx_export": False, "torch._C._get_tracing_state": False, "torch.compiler.is_exporting": False,
-    "torch.fx._symbolic_trace.is_fx_tracing": False, "torch._C._is_torch_function_mode_enabled": False,
-}  # fmt: skip
 
 
 def unbound_method(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
@@ -119,7 +107,8 @@ def other_library(name: str, arguments: Arguments, node: ast.expr, frame: Frame)
         return collection(rest, arguments)
     if head == "itertools":
         return itertools_call(rest, arguments)
-    return Tensor(ASSUMED, TENSOR_CLASSES[name]) if name in TENSOR_CLASSES else UNKNOWN
+    classes = frame.project.model.tensor_classes
+    return Tensor(ASSUMED, classes[name]) if name in classes else UNKNOWN
 
 
 def numpy_call(rest: str, arguments: Arguments) -> Value:

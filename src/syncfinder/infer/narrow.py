@@ -6,7 +6,6 @@ import ast
 from typing import Any
 
 from syncfinder.infer import policy
-from syncfinder.infer.annotations import TENSOR_CLASSES
 from syncfinder.infer.dispatch import evaluate
 from syncfinder.infer.frame import Env, Frame, KeptTest
 from syncfinder.infer.names import last_name, path_of
@@ -351,7 +350,7 @@ def narrow_call(node: ast.Call, truth: bool, env: Env, frame: Frame) -> bool:
 def narrow_instance(
     node: ast.expr, names: list[str], own: list[Class], truth: bool, env: Env, frame: Frame, unknown: bool = False
 ) -> bool:
-    tensor = any(n in TENSOR_CLASSES for n in names)
+    tensor = any(n in frame.project.model.tensor_classes for n in names)
     hosts = tuple(t for n in names for t in HOST_TYPES.get(n, ()))
     arrays = any(n.startswith("numpy.") for n in names)
 

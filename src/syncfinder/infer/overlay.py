@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from syncfinder.infer.annotations import BATCHES, LOADERS, TENSOR_CLASSES
+from syncfinder.infer.annotations import BATCHES, LOADERS
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.names import last_name
@@ -185,14 +185,13 @@ def type_method(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Fra
     if isinstance(value, Dtype):
         return tensor.but(dtype=value.name)
     name = value.value if isinstance(value, Const) else value.name if isinstance(value, Api) else None
+    classes = frame.project.model.tensor_classes
     if isinstance(name, str) and name.startswith("torch.cuda."):
         device = Device(CUDA, frame.reason("a tensor type of the GPU is written here", node))
-        dtype = TENSOR_CLASSES.get(name.replace("torch.cuda.", "torch."))
-        return to_device(tensor.but(dtype=dtype), device, node, frame, "Tensor.type", False)
-    if isinstance(value, Const) and name in TENSOR_CLASSES:
-        return to_host(tensor.but(dtype=TENSOR_CLASSES[name]), node, frame, "Tensor.type", False)
-    if isinstance(value, Api) and value.name in TENSOR_CLASSES:
-        return to_host(tensor.but(dtype=TENSOR_CLASSES[value.name]), node, frame, "Tensor.type", False)
+        of_gpu = tensor.but(dtype=classes.get(name.replace("torch.cuda.", "torch.")))
+        return to_device(of_gpu, device, node, frame, "Tensor.type", False)
+    if isinstance(name, str) and name in classes:
+        return to_host(tensor.but(dtype=classes[name]), node, frame, "Tensor.type", False)
     return tensor.but(dtype=None)
 
 
@@ -363,7 +362,7 @@ def parameter(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> 
 def typed(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     """The old constructors: torch.FloatTensor(data) on the host, torch.cuda.FloatTensor(data) on the GPU."""
     on_gpu = name.startswith("torch.cuda.")
-    dtype = TENSOR_CLASSES.get(name.replace("torch.cuda.", "torch."))
+    dtype = frame.project.model.tensor_classes.get(name.replace("torch.cuda.", "torch."))
     data = arguments.values[0] if arguments.values else None
     why = frame.reason(f"{name} makes it on the {'GPU' if on_gpu else 'host'}", node)
     if on_gpu and isinstance(data, (Sequence, Array)):

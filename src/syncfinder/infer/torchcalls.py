@@ -350,13 +350,12 @@ def result(bound: BoundCall, operands: list[Tensor], arguments: Arguments, node:
 
 def containers(returns: str, made: Tensor, bound: BoundCall) -> Value:
     if returns == "tensor":
-        if bound.row.name in AS_TUPLE and isinstance(flag := bound.values.get("as_tuple"), Const) and flag.value:
+        if isinstance(flag := bound.values.get("as_tuple"), Const) and flag.value:
             return Sequence("tuple", element=made.but(ndim=1))
         more = [made.but(dtype="int", ndim=None) for name in EXTRA_RESULTS if truthy(bound.values.get(name))]
         return Sequence("tuple", (made, *more)) if more else made
     if returns == "list":
-        # one-argument where is nonzero(as_tuple=True)
-        return Sequence("tuple", element=made.but(dtype="int", ndim=1) if bound.row.name in WHERE else made)
+        return Sequence("tuple", element=made.but(dtype="int", ndim=1) if bound.row.positions else made)
     count = int(returns.partition(":")[2])
     dtypes = bound.row.dtypes or ()
     parts = []
@@ -369,9 +368,6 @@ def containers(returns: str, made: Tensor, bound: BoundCall) -> Value:
     return Sequence("tuple", tuple(parts))
 
 
-# nonzero's as_tuple is a Python-level flag that its schema does not have (torch/_tensor_docs.py).
-AS_TUPLE = {"torch.nonzero", "torch.Tensor.nonzero"}
-WHERE = {"torch.where", "torch.Tensor.where"}
 # Flags that add an integer tensor to the result.
 EXTRA_RESULTS = ("return_inverse", "return_counts", "return_indices")
 

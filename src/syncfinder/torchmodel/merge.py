@@ -39,7 +39,19 @@ SOURCES, DATA = HERE / "sources", HERE / "data"
 UNNAMED = {"kind": "check", "words": "it was measured to wait for the GPU"}
 # a condition found in fewer calls of either kind says too little
 ENOUGH = 3
-KEPT = ("attributes", "dtypes", "aliases", "distinctive", "numpy_methods", "weak_methods")
+KEPT = (
+    "attributes",
+    "dtypes",
+    "aliases",
+    "distinctive",
+    "numpy_methods",
+    "weak_methods",
+    "flags",
+    "limits",
+    "tensor_classes",
+    "result_fields",
+    "module_parameters",
+)
 
 
 @dataclass(slots=True)

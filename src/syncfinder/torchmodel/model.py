@@ -85,6 +85,7 @@ class Row:
     `ndim`: same (the largest of all tensors), like (the first tensor's), reduce (one less per dim given, else 0),
     +1, -1, 0, 1, 2, 3, size (the length of the size list), unknown; `ndims` are those of the overloads.
     `effects` are alternatives. `quiet` are parameters of number type that take a tensor without reading it.
+    `positions`: a list that it returns holds integer tensors of one dimension, the positions along each.
     `seen` counts the measured calls that made the host wait, and those that did not; (0, 0) if it was not measured.
     """
 
@@ -100,6 +101,7 @@ class Row:
     effects: tuple[Effect, ...] = ()
     quiet: frozenset[str] = frozenset()
     seen: tuple[int, int] = (0, 0)
+    positions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,16 @@ class Model:
         self.torch_version: str = table["torch"]
         self.evidence: dict[str, str] = dict(table.get("evidence", {}))
         self.distinctive: dict[str, str] = dict(table["distinctive"])
+        # what a running inference program answers: there is a GPU, and nothing is being traced or captured
+        self.flags: Mapping[str, bool] = table["flags"]
+        # classes whose attributes are host numbers, by kind
+        self.limits: Mapping[str, str] = table["limits"]
+        # classes of tensors, by dtype; None is any
+        self.tensor_classes: dict[str, str | None] = {k: v or None for k, v in table["tensor_classes"].items()}
+        self.tensor_words = frozenset(name.rpartition(".")[2] for name in self.tensor_classes)
+        # fields of named result tuples, by position
+        self.result_fields: Mapping[str, int] = table["result_fields"]
+        self.module_parameters = frozenset(table["module_parameters"])
         self._raw: Mapping[str, Any] = table["rows"]
         self._classes: Mapping[str, Any] = table["classes"]
         self._attributes: Mapping[str, str] = table["attributes"]
@@ -304,6 +316,7 @@ def _row(name: str, raw: Mapping[str, Any], effects: list[Mapping[str, Any]], qu
         effects=tuple(_effect(e) for e in effects),
         quiet=frozenset(quiet),
         seen=(seen[0], seen[1]),
+        positions=bool(raw.get("positions")),
     )
 
 
