@@ -140,5 +140,8 @@ def _own(namespace: str, owner: Any, name: str, value: object) -> bool:
         return True
     if namespace in SCHEMA_MODULE and module.startswith(("torch._C", "torch._VF")):
         return True
+    # torch.nn.functional documents compiled functions of torch as its own: conv2d, avg_pool1d, cosine_similarity
+    if namespace == "torch.nn.functional" and module == "torch" and inspect.isbuiltin(value):
+        return True
     defined_in = (*DEFINED_IN.get(namespace, ()), namespace + ".")
     return (module + ".").startswith(defined_in) or module in defined_in
