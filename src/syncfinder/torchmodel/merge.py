@@ -316,7 +316,8 @@ def _number(version: str) -> tuple[int, ...]:
 
 
 def _toml(name: str) -> dict[str, Any]:
-    return tomllib.loads((SOURCES / name).read_text(encoding="utf-8"))
+    found: dict[str, Any] = tomllib.loads((SOURCES / name).read_text(encoding="utf-8"))
+    return found
 
 
 def _json(path: pathlib.Path) -> dict[str, Any]:
