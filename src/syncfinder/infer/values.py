@@ -287,10 +287,13 @@ class Class(Value):
         "bases",
         "closure",
         "given",
+        "given_places",
         "heirs",
         "holders",
+        "kept",
         "members",
         "module",
+        "moved",
         "name",
         "node",
         "qualname",
@@ -309,6 +312,10 @@ class Class(Value):
         self.members: dict[str, list[ast.stmt]] | None = None
         self.stores: dict[str, list[Any]] | None = None
         self.given: list[tuple[str, str]] | None = None
+        self.kept: list[tuple[str, str]] | None = None
+        # Where constructor calls' tensors are: is one on the host, and why others are not; None: nothing holds.
+        self.given_places: dict[str, tuple[bool, set[Reason]] | None] = {}
+        self.moved: set[str] = set()  # the attributes that are assigned something else than host values from outside
         self.heirs: list[Class] | None = None
         self.holders: dict[str, list[Class]] = {}
         self.attributes: dict[str, Value] = {}
@@ -317,11 +324,14 @@ class Class(Value):
 
 
 class Instance(Value):
-    __slots__ = ("cls",)
+    """An object of a class of the project. `fields`: the host values that this one's constructor was given."""
 
-    def __init__(self, cls: Class) -> None:
+    __slots__ = ("cls", "fields")
+
+    def __init__(self, cls: Class, fields: dict[str, Value] | None = None) -> None:
         self.cls = cls
-        self.key = ("i", cls.key)
+        self.fields = fields or {}
+        self.key = ("i", cls.key, tuple((n, v.key) for n, v in fields.items())) if fields else ("i", cls.key)
 
 
 class ModuleValue(Value):
@@ -457,6 +467,12 @@ def join_mappings(a: Mapping, b: Mapping) -> Mapping:
     return Mapping(both, join_all(extra) if extra else None)
 
 
+def join_instances(a: Instance, b: Instance) -> Instance:
+    """Return the instance that stands for two of one class: of the fields it knows what both know."""
+    both = [(n, v, b.fields[n]) for n, v in a.fields.items() if n in b.fields]
+    return Instance(a.cls, {n: join(v, w) for n, v, w in both if v.key == w.key or type(v) is type(w) is Tensor})
+
+
 def join(a: Value, b: Value) -> Value:
     """Return the least value that stands for both."""
     if a is b or a.key == b.key:
@@ -473,6 +489,8 @@ def join(a: Value, b: Value) -> Value:
             return Device(a.place | b.place, a.why or b.why)  # type: ignore[attr-defined]
         if kind is Dtype:
             return Dtype(None)
+        if kind is Instance and a.cls is b.cls:  # type: ignore[attr-defined]
+            return join_instances(a, b)  # type: ignore[arg-type]
         if kind is Flag:
             return BOOL
     if is_number(a) and is_number(b):
@@ -496,6 +514,8 @@ def unite(parts: Iterable[Value]) -> Value:
             if have.key == part.key:
                 break
             mergeable = type(have) is type(part) and type(part) in (Tensor, Sequence, Mapping, Device, Dtype)
+            if isinstance(have, Instance) and isinstance(part, Instance):
+                mergeable = have.cls is part.cls
             if mergeable or (is_number(have) and is_number(part)):
                 out[i] = join(have, part)
                 break
