@@ -109,16 +109,14 @@ def annotated_assignment(node: ast.AnnAssign, frame: Frame) -> bool:
 
 def agreed(value: Value, said: Value) -> Value:
     """Return a value with what its annotation adds: a place said there wins, the rest fills what is not known."""
-    if (
-        value is UNKNOWN
-        or (value is NONE and said is not UNKNOWN)
-        or (isinstance(value, Sequence) and value.items == ())
-    ):
+    if isinstance(value, Sequence) and value.items == ():
+        return Sequence(said.kind, (), said.each()) if type(said) is Sequence and said.items is None else said
+    if value is UNKNOWN or (value is NONE and said is not UNKNOWN):
         return said if value is not NONE else join(said, NONE)
     if isinstance(value, Tensor) and isinstance(said, Tensor) and said.place != ASSUMED:
         return value.but(place=said.place, why=said.why, memory=said.memory or value.memory, sure=0)
     if isinstance(value, Mapping) and value.items == {} and isinstance(said, Mapping):
-        return said
+        return Mapping({}, said.element, empty=said.element is not None)
     return value
 
 
