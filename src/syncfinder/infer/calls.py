@@ -157,7 +157,7 @@ def generic_values(function: Function, frame: Frame) -> dict[str, Value]:
         if position == 0 and function.owner is not None and function.kind != "static":
             out[argument.arg] = function.owner if function.kind == "class" else Instance(function.owner)
             continue
-        value = generic_value(function, argument, default, frame)
+        value = policy.named(argument.arg, generic_value(function, argument, default, frame), frame, argument)
         out[argument.arg] = apply_hint(function.module, argument, argument.arg, value)
     args = function.node.args
     if args.vararg is not None:

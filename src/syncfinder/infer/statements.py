@@ -211,9 +211,20 @@ def conditional(node: ast.If, frame: Frame) -> bool:
     if merged is None:
         return False
     frame.env = merged
-    if not ends:
-        frame.muted += 1  # what follows is reached from a branch that does not run
+    if not ends or is_gpu_way(node, value):
+        frame.muted += 1  # what follows is reached only from a branch that does not run
     return True
+
+
+def is_gpu_way(node: ast.If, value: Value) -> bool:
+    """Return whether a test for the GPU has a way of its own, so that what follows runs on the host only.
+
+    `if x.is_cuda: ... return f(x)`. A branch that only hands the tensor back says that it is brought there next.
+    """
+    last = node.body[-1]
+    if not isinstance(node.test, ast.Attribute) or node.test.attr != "is_cuda" or isinstance(value, Const):
+        return False
+    return isinstance(last, ast.Return) and not node.orelse and (len(node.body) > 1 or type(last.value) is not ast.Name)
 
 
 def is_type_checking(node: ast.expr) -> bool:
