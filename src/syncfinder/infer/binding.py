@@ -6,6 +6,7 @@ import ast
 
 from syncfinder.infer import classes, policy
 from syncfinder.infer.dispatch import evaluate
+from syncfinder.infer.fields import CONSTRUCTORS, is_host
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.hinting import apply_hint
 from syncfinder.infer.names import path_of
@@ -66,9 +67,16 @@ def assign_attribute(target: ast.Attribute, value: Value, frame: Frame) -> None:
         forget(path, frame)
         frame.env["."] = UNKNOWN
         frame.env[path] = value
+    if isinstance(receiver, Instance) and not is_host(value) and not is_constructed(frame):
+        receiver.cls.moved.add(target.attr)
     if isinstance(receiver, Instance) and not frame.partial:
         owner = frame.owner if frame.owner is not None and isinstance(target.value, ast.Name) else receiver.cls
         classes.record(owner, target.attr, value)
+
+
+def is_constructed(frame: Frame) -> bool:
+    """Return whether an object's constructor is being evaluated."""
+    return frame.function is not None and frame.function.name in CONSTRUCTORS
 
 
 def unpack(targets: list[ast.expr], value: Value, frame: Frame, source: ast.expr | None) -> None:

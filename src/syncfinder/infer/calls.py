@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from syncfinder.infer import policy
+from syncfinder.infer import fields, policy
 from syncfinder.infer.annotations import from_annotation
 from syncfinder.infer.classes import find_method, implementations, is_dataset, is_promise, plain_fields, record
 from syncfinder.infer.definitions import bind_definitions
@@ -94,9 +94,10 @@ class Arguments:
 class Summary:
     """What a call of a function with one shape of arguments gives: a value, and the waits inside unchecked code."""
 
-    __slots__ = ("effects", "value")
+    __slots__ = ("effects", "tested", "value")
 
-    def __init__(self, value: Value, effects: list[Effect]) -> None:
+    def __init__(self, value: Value, effects: list[Effect], tested: bool = False) -> None:
+        self.tested = tested  # only tests call it so: its sites are not published
         self.value = value
         self.effects = effects
 
@@ -156,7 +157,7 @@ def generic_values(function: Function, frame: Frame) -> dict[str, Value]:
         if position == 0 and function.owner is not None and function.kind != "static":
             out[argument.arg] = function.owner if function.kind == "class" else Instance(function.owner)
             continue
-        value = generic_value(function, argument, default, frame)
+        value = policy.named(argument.arg, generic_value(function, argument, default, frame), frame, argument)
         out[argument.arg] = apply_hint(function.module, argument, argument.arg, value)
     args = function.node.args
     if args.vararg is not None:
@@ -245,7 +246,15 @@ def call_function(function: Function, arguments: Arguments, node: ast.expr, fram
     """Return the result of a call into the project, and report the waits inside if the callee is not checked."""
     if frame.function is not None:
         frame.project.callers.setdefault(function, set()).add(frame.function)
-    found = summary(function, arguments)
+    if function.name == "__init__" and function.owner is not None and not frame.muted:
+        given = Arguments(arguments.values[1:], arguments.nodes[1:], arguments.keywords, open=arguments.open)
+        fields.note(function.owner, given, frame.module is function.module)
+    saved = function.module.project.tested
+    function.module.project.tested = saved or (frame.module.is_test and not function.module.is_test)
+    try:
+        found = summary(function, arguments)
+    finally:
+        function.module.project.tested = saved
     frame.pass_on(found.effects, node, function)
     return found.value
 
@@ -274,17 +283,21 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
         ]
         function.contradicted = function.contradicted and bool(listed)
         function.called = key == GENERIC or project.depth >= MAX_DEPTH or project.runs >= project.allowance
-    if have is not None:
+    if have is not None and (project.tested or not have.tested):
         return have  # type: ignore[no-any-return]
     if project.depth >= MAX_DEPTH or project.runs >= project.allowance:
         return Summary(declared(function), [])
     shapes[key] = Summary(declared(function), [])  # what a recursive call sees
     project.depth += 1
     project.runs += 1
+    tested = project.tested
+    project.tested = tested and key != GENERIC
     try:
         shapes[key] = run(function, {**base, **changed}, generic=key == GENERIC)
+        shapes[key].tested = project.tested
     finally:
         project.depth -= 1
+        project.tested = tested
     return shapes[key]  # type: ignore[no-any-return]
 
 
@@ -401,6 +414,8 @@ def coarser(value: Value) -> Value:
     if isinstance(value, Const):
         word = isinstance(value.value, str) and not names_device(value.value)
         return TEXT if word else BOOL if isinstance(value.value, bool) else value
+    if isinstance(value, Instance):
+        return Instance(value.cls)
     return value.but(dtype=None, ndim=None, memory=None) if isinstance(value, Tensor) else value
 
 
@@ -479,7 +494,9 @@ def instantiate(cls: Class, arguments: Arguments, node: ast.expr, frame: Frame) 
         frame.project.callers.setdefault(method, set()).add(frame.function)
     if any(t.waits for value, _ in arguments.every() for t in tensors(value)):
         keep_given(cls, arguments)
-    return Instance(cls)
+    if not frame.muted:
+        fields.note(cls, arguments, frame.module is cls.module)
+    return fields.made(cls, arguments)
 
 
 def keep_given(cls: Class, arguments: Arguments) -> None:

@@ -308,6 +308,8 @@ def holders_of(cls: Class, name: str) -> list[Class]:
 
 def instance_attribute(receiver: Instance, name: str, frame: Frame, node: ast.expr) -> Value:
     """Return `receiver.name`: a method, a property's result, a declared field, or what methods assign."""
+    if name in receiver.fields and name not in receiver.cls.moved:
+        return receiver.fields[name]
     found: list[Value] = []
     for value in holders_of(receiver.cls, name):
         statements = members_of(value).get(name)

@@ -10,6 +10,7 @@ from syncfinder.infer import expressions, invoke, loops, matching, statements, s
 from syncfinder.infer.calls import analyze
 from syncfinder.infer.classes import class_frame, class_value, method_of
 from syncfinder.infer.dispatch import run_block
+from syncfinder.infer.fields import disproved
 from syncfinder.infer.project import MAX_RUNS, Module, Project
 from syncfinder.infer.values import Class, Function
 from syncfinder.sites.site import Site
@@ -87,7 +88,10 @@ def hot_functions(project: Project) -> dict[Function, Function | None]:
 def sites_of(module: Module, hot: dict[Function, Function | None]) -> list[Site]:
     """Return a module's sites in source order, those in hot functions raised to errors."""
     out = []
+    wrong = disproved(module.project)
     for key, (site, function) in module.sites.items():
+        if wrong and site.device != "cuda" and not wrong.isdisjoint(site.why):
+            continue
         if function is not None and key not in module.called_sites and is_only_assumed(function):
             continue
         if site.level == "warning" and function is not None and is_hot(function, hot):

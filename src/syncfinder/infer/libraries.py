@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from syncfinder.infer import overlay
+from syncfinder.infer import fields, overlay
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.invoke import call_value
@@ -91,7 +91,7 @@ def other_library(name: str, arguments: Arguments, node: ast.expr, frame: Frame)
         element = iterated(arguments.values[1])
         return call_value(arguments.values[0], Arguments([element, element], [None, None]), node, frame)
     if name in ("copy.copy", "copy.deepcopy", "copy.replace", "dataclasses.replace", "typing.cast"):
-        return arguments.values[-1] if arguments.values else UNKNOWN
+        return fields.without(arguments.values[-1], arguments.keywords) if arguments.values else UNKNOWN
     if name in ("logging.getLogger", "loguru.logger"):
         return UNKNOWN
     if head in ("logging", "warnings"):

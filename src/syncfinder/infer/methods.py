@@ -199,6 +199,7 @@ def grown(base: Sequence, arguments: Arguments, node: ast.Call, frame: Frame, sp
         and len(base.items) < 8
         and (front or method != "insert")
     ):
+        value = base.kept(value)
         items = (value, *base.items) if front else (*base.items, value)
         rebind(receiver, Sequence(base.kind, items), frame)
     else:
@@ -257,7 +258,8 @@ def mapping_method(base: Mapping, name: str, arguments: Arguments, node: ast.Cal
         added = arguments.values[0] if arguments.values else Mapping(dict(arguments.keywords))
         if isinstance(added, Mapping):
             items = {**(base.items or {}), **(added.items or {})}
-            extra = [m.element for m in (base, added) if m.element is not None]
+            filled = bool(added.items) or added.element is not None
+            extra = [m.element for m in (base, added) if m.element is not None and not (m.empty and filled)]
             rebind(
                 node.func.value if isinstance(node.func, ast.Attribute) else None,
                 Mapping(items, join_all(extra) if extra else None),

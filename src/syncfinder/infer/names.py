@@ -21,3 +21,11 @@ def last_name(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def is_test(name: str) -> bool:
+    """Return whether a module is one of tests, by its dotted name."""
+    return any(
+        part in ("test", "tests", "conftest") or part.startswith("test_") or part.endswith("_test")
+        for part in name.split(".")
+    )

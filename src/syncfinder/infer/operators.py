@@ -236,7 +236,9 @@ def membership(left: Value, right: Value, left_node: ast.expr, right_node: ast.e
 
 def held(value: Value) -> Value:
     """Return what a container gives back: a list that went in empty may have been filled through the container."""
-    return Sequence("list") if isinstance(value, Sequence) and value.items == () and value.kind == "list" else value
+    if isinstance(value, Sequence) and value.items == () and value.kind == "list":
+        return Sequence("list", element=value.element)
+    return value
 
 
 def iterated(value: Value) -> Value:

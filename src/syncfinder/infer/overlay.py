@@ -11,10 +11,11 @@ from collections.abc import Callable
 
 from syncfinder.infer.annotations import BATCHES, LOADERS
 from syncfinder.infer.calls import Arguments
+from syncfinder.infer.classes import is_module
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.names import last_name
 from syncfinder.infer.reading import read
-from syncfinder.infer.torchcalls import device_of, truthy
+from syncfinder.infer.torchcalls import WRITTEN, device_of, truthy
 from syncfinder.infer.values import (
     ARRAY,
     ASSUMED,
@@ -346,8 +347,14 @@ def from_numpy(name: str, arguments: Arguments, node: ast.expr, frame: Frame) ->
 
 
 def parameter(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    """torch.nn.Parameter: moves with its module, so it is on the GPU in a running model."""
+    """torch.nn.Parameter: moves with its module, so it is on the GPU in a running model.
+
+    Made outside of modules of a tensor that is put on the host in so many words, it is meant to stay there.
+    """
     data = tensor_in(arguments.get(0, "data") or UNKNOWN)
+    outside = frame.function is not None and (frame.owner is None or not is_module(frame.owner))
+    if data is not None and data.place == CPU and outside and any(r.text.endswith(WRITTEN) for r in data.why):
+        return data
     place = CUDA if data is not None and data.place == CUDA else CPU if frame.host else ASSUMED
     why = frame.reason("a module's parameters are on the GPU", node)
     return Tensor(

@@ -20,6 +20,8 @@ from syncfinder.infer.values import (
     Tensor,
     UnknownValue,
     Value,
+    join_all,
+    members,
     tensors,
 )
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from syncfinder.infer.project import Module
 
 HOST_PARTS = {"cpu", "host", "pinned"}
+HOST_WORDS = tuple(HOST_PARTS)
+DEVICE_WORDS = {"to", "device", "gpu", "cuda"}  # host_to_device
 HOST_SUFFIXES = ("_cpu", "_host", "_pinned", "_np", "_list")
 # is_cpu, to_cpu and num_cpu_blocks are not host tensors.
 FLAG_WORDS = {"is", "use", "has", "to", "on", "for", "if"}
@@ -112,11 +116,22 @@ def by_name(name: str, frame: Frame, node: ast.AST) -> Value | None:
 def named(name: str, value: Value, frame: Frame, node: ast.AST) -> Value:
     """Return a value as bound to a name: where nobody says where it lives, a host name does."""
     if not name.endswith(HOST_SUFFIXES):
-        return value
+        return on_named_host(name, value, frame, node) if name.lstrip("_").startswith(HOST_WORDS) else value
     guess = by_name(name, frame, node)
     if isinstance(value, Tensor) and isinstance(guess, Tensor) and value.place == ASSUMED:
         return value.but(place=CPU, why=guess.why, memory=guess.memory)
     return guess if guess is not None and isinstance(value, UnknownValue) else value
+
+
+def on_named_host(name: str, value: Value, frame: Frame, node: ast.AST) -> Value:
+    """Return a value on the host if it is a tensor of which only the name's first word says where: host, host_rows."""
+    parts = name.strip("_").split("_")
+    found = tensors(value)
+    if parts[0] not in HOST_PARTS or not DEVICE_WORDS.isdisjoint(parts) or not any(t.place == ASSUMED for t in found):
+        return value
+    why = frame.reason(f"`{name}` is a host value by its name", node)
+    return join_all([m.but(place=CPU, why=why) if isinstance(m, Tensor) and m.place == ASSUMED else m
+                     for m in members(value)])  # fmt: skip
 
 
 def makes_host_values(callee: ast.expr, arguments: Arguments) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from syncfinder.infer.dispatch import run_block
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.names import is_test
 from syncfinder.infer.scan import Scan, scan
 from syncfinder.infer.values import (
     NONE,
@@ -25,7 +26,7 @@ from syncfinder.infer.values import (
     join_all,
     members,
 )
-from syncfinder.sites.site import CONFIDENCES, Site, Span
+from syncfinder.sites.site import CONFIDENCES, Reason, Site, Span
 
 if TYPE_CHECKING:
     from syncfinder.source.file import SourceFile
@@ -37,6 +38,8 @@ MAX_SHAPES = 4
 MAX_RUNS = 20_000
 # How many imports away from a checked file a module is still read (a package's __init__ does not count).
 MAX_DISTANCE = 1
+# The kinds of sites that come from two values on different devices.
+BETWEEN_DEVICES = {"copy", "transfer", "host-index", "operand"}
 
 
 class ImportName(Value):
@@ -82,6 +85,7 @@ class Module:
         self.families: dict[str, list[Function]] = {}
         self.sites: dict[Any, tuple[Site, Function | None]] = {}
         self.called_sites: set[Any] = set()  # the sites that a call's own arguments lead to
+        self.is_test = is_test(name)
         self.speaks_torch = "torch" in file.text
         self.speaks_arrays = "numpy" in file.text or "pandas" in file.text
         self.revealed: dict[int, Value] = {}
@@ -161,10 +165,16 @@ class Module:
         return min(first, node.lineno), max(last, node.end_lineno)
 
     def add_site(self, site: Site, function: Function | None, called: bool = False) -> None:
-        """Keep a site; of several evaluations' sites at one place the surest stays."""
+        """Keep a site; of several evaluations' sites at one place the surest stays.
+
+        What a test gives to the code that it tests says where the test runs: unless it is a GPU tensor that is read,
+        such a call only confirms a site.
+        """
         key = (site.kind, site.span)
         if called:
             self.called_sites.add(key)
+            if self.project.tested and not self.is_test and (site.device != "cuda" or site.kind in BETWEEN_DEVICES):
+                return
         have = self.sites.get(key)
         if have is None or CONFIDENCES.index(site.confidence) > CONFIDENCES.index(have[0].confidence):
             self.sites[key] = (site, function)
@@ -185,6 +195,8 @@ class Project:
         self.texts: dict[Path, str] = {}
         self.callers: dict[Function, set[Function]] = {}
         self.found: dict[tuple[Path, str, int], Value | None] = {}
+        self.disproved: set[Reason] | None = None
+        self.tested = False  # what is evaluated just now is called by a test, with its arguments
         self.depth = 0
         self.runs = 0
         self.allowance = MAX_RUNS

@@ -109,16 +109,14 @@ def annotated_assignment(node: ast.AnnAssign, frame: Frame) -> bool:
 
 def agreed(value: Value, said: Value) -> Value:
     """Return a value with what its annotation adds: a place said there wins, the rest fills what is not known."""
-    if (
-        value is UNKNOWN
-        or (value is NONE and said is not UNKNOWN)
-        or (isinstance(value, Sequence) and value.items == ())
-    ):
+    if isinstance(value, Sequence) and value.items == ():
+        return Sequence(said.kind, (), said.each()) if type(said) is Sequence and said.items is None else said
+    if value is UNKNOWN or (value is NONE and said is not UNKNOWN):
         return said if value is not NONE else join(said, NONE)
     if isinstance(value, Tensor) and isinstance(said, Tensor) and said.place != ASSUMED:
         return value.but(place=said.place, why=said.why, memory=said.memory or value.memory, sure=0)
     if isinstance(value, Mapping) and value.items == {} and isinstance(said, Mapping):
-        return said
+        return Mapping({}, said.element, empty=said.element is not None)
     return value
 
 
@@ -213,9 +211,20 @@ def conditional(node: ast.If, frame: Frame) -> bool:
     if merged is None:
         return False
     frame.env = merged
-    if not ends:
-        frame.muted += 1  # what follows is reached from a branch that does not run
+    if not ends or is_gpu_way(node, value):
+        frame.muted += 1  # what follows is reached only from a branch that does not run
     return True
+
+
+def is_gpu_way(node: ast.If, value: Value) -> bool:
+    """Return whether a test for the GPU has a way of its own, so that what follows runs on the host only.
+
+    `if x.is_cuda: ... return f(x)`. A branch that only hands the tensor back says that it is brought there next.
+    """
+    last = node.body[-1]
+    if not isinstance(node.test, ast.Attribute) or node.test.attr != "is_cuda" or isinstance(value, Const):
+        return False
+    return isinstance(last, ast.Return) and not node.orelse and (len(node.body) > 1 or type(last.value) is not ast.Name)
 
 
 def is_type_checking(node: ast.expr) -> bool:

@@ -369,6 +369,9 @@ def changed(base: Sequence | Mapping, key: Value, value: Value) -> Value:
     """Return a container after an item was assigned."""
     if isinstance(base, Mapping):
         items = dict(base.items or {})
+        if base.empty:
+            value = base.element if value is UNKNOWN and base.element is not None else value
+            base = Mapping()
         if isinstance(key, Const) and isinstance(key.value, (str, int)):
             items[key.value] = value
             return Mapping(items, base.element)

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from syncfinder.torchmodel.model import Effect, Param, Row
 
 NUMBER_TYPES = ("i", "n", "f")
+WRITTEN = "is written here"  # how a reason ends that is a device in the code
 
 
 def call_row(
@@ -245,7 +246,7 @@ def device_of(value: Value | None, node: ast.expr | None, frame: Frame) -> Devic
         if isinstance(value.value, str):
             return Device(
                 place_of_word(value.value),
-                frame.reason(f'device="{value.value}" is written here', node or ast.Constant(None)),
+                frame.reason(f'device="{value.value}" {WRITTEN}', node or ast.Constant(None)),
             )
         return Device(CUDA) if isinstance(value.value, int) and not isinstance(value.value, bool) else None
     found = tensor_in(value)
@@ -259,7 +260,7 @@ def device_of(value: Value | None, node: ast.expr | None, frame: Frame) -> Devic
         return join_all(known)  # type: ignore[return-value]
     if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
         place = place_of_word(str(node.values[0].value))
-        return Device(place, frame.reason(f"the device `{ast.unparse(node)}` is written here", node))
+        return Device(place, frame.reason(f"the device `{ast.unparse(node)}` {WRITTEN}", node))
     if isinstance(value, (Text, UnknownValue)):
         return Device(
             ASSUMED,

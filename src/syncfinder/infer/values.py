@@ -166,7 +166,10 @@ class Dtype(Value):
 
 
 class Sequence(Value):
-    """A list, tuple, set, range or iterator. `items` when each element is known by position, else `element` for all."""
+    """A list, tuple, set, range or iterator. `items` when each element is known by position, else `element` for all.
+
+    Of an empty one, `element` is what an annotation says that its elements will be.
+    """
 
     __slots__ = ("element", "items", "kind")
 
@@ -181,7 +184,7 @@ class Sequence(Value):
     def each(self) -> Value:
         """Return the join of its elements."""
         if self.items is not None:
-            return join_all(self.items) if self.items else UNKNOWN
+            return join_all(self.items or (self.element or UNKNOWN,))
         return self.element if self.element is not None else UNKNOWN
 
     def parts(self) -> tuple[Value, ...]:
@@ -190,20 +193,31 @@ class Sequence(Value):
 
     def grown(self, value: Value) -> Sequence:
         """Return the sequence with one more value somewhere in it."""
+        if self.items == ():
+            return Sequence(self.kind, element=self.kept(value))
         held = join_all([self.each(), value]) if self.items or self.element is not None else value
         return Sequence(self.kind, element=held)
 
+    def kept(self, value: Value) -> Value:
+        """Return a value as an empty sequence takes it: an unknown one is what the annotation says."""
+        return self.element if value is UNKNOWN and self.items == () and self.element is not None else value
+
 
 class Mapping(Value):
-    __slots__ = ("element", "items")
+    """A mapping: named `items`, and one value for all others. `empty`: the latter is only what an annotation says."""
 
-    def __init__(self, items: dict[Any, Value] | None = None, element: Value | None = None) -> None:
+    __slots__ = ("element", "empty", "items")
+
+    def __init__(
+        self, items: dict[Any, Value] | None = None, element: Value | None = None, empty: bool = False
+    ) -> None:
         if items is not None and len(items) > 2 * MAX_ITEMS:
             element, items = join_all(items.values()), None
         self.items = items
         self.element = element
         known = None if items is None else tuple((k, v.key) for k, v in items.items())
-        self.key = ("m", known, element and element.key)
+        self.empty = empty
+        self.key = ("m", known, element and element.key, empty)
 
     def each(self) -> Value:
         """Return the join of its values."""
@@ -282,21 +296,9 @@ class Class(Value):
     """A class of the project; its members and attributes are looked up in `classes`."""
 
     __slots__ = (
-        "ancestors",
-        "attributes",
-        "bases",
-        "closure",
-        "given",
-        "heirs",
-        "holders",
-        "members",
-        "module",
-        "name",
-        "node",
-        "qualname",
-        "running",
-        "stores",
-    )
+        "ancestors", "attributes", "bases", "closure", "given", "given_places", "heirs", "holders", "kept", "members",
+        "module", "moved", "name", "node", "qualname", "running", "stores",
+    )  # fmt: skip
 
     def __init__(self, node: ast.ClassDef, module: Module, qualname: str, closure: Frame | None) -> None:
         self.node = node
@@ -309,6 +311,10 @@ class Class(Value):
         self.members: dict[str, list[ast.stmt]] | None = None
         self.stores: dict[str, list[Any]] | None = None
         self.given: list[tuple[str, str]] | None = None
+        self.kept: list[tuple[str, str]] | None = None
+        # Where constructor calls' tensors are: is one on the host, and why others are not; None: nothing holds.
+        self.given_places: dict[str, tuple[bool, set[Reason]] | None] = {}
+        self.moved: set[str] = set()  # the attributes that are assigned something else than host values from outside
         self.heirs: list[Class] | None = None
         self.holders: dict[str, list[Class]] = {}
         self.attributes: dict[str, Value] = {}
@@ -317,11 +323,14 @@ class Class(Value):
 
 
 class Instance(Value):
-    __slots__ = ("cls",)
+    """An object of a class of the project. `fields`: the host values that this one's constructor was given."""
 
-    def __init__(self, cls: Class) -> None:
+    __slots__ = ("cls", "fields")
+
+    def __init__(self, cls: Class, fields: dict[str, Value] | None = None) -> None:
         self.cls = cls
-        self.key = ("i", cls.key)
+        self.fields = fields or {}
+        self.key = ("i", cls.key, tuple((n, v.key) for n, v in fields.items())) if fields else ("i", cls.key)
 
 
 class ModuleValue(Value):
@@ -441,12 +450,16 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
 def join_sequences(a: Sequence, b: Sequence) -> Sequence:
     kind = a.kind if a.kind == b.kind else "list"
     if a.items is not None and b.items is not None and len(a.items) == len(b.items):
-        return Sequence(kind, tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True)))
+        items = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True))
+        return Sequence(kind, items, None if items else a.element or b.element)
     parts = [s.each() for s in (a, b) if not (s.items == () or (s.items is None and s.element is None))]
     return Sequence(kind, element=join_all(parts) if parts else None)
 
 
 def join_mappings(a: Mapping, b: Mapping) -> Mapping:
+    if a.empty is not b.empty:
+        full = b if a.empty else a
+        return full if full.items or full.element is not None else a if a.empty else b
     if a.items is None or b.items is None:
         return Mapping(element=join_all([m.each() for m in (a, b) if m.items or m.element is not None]))
     both = {
@@ -455,6 +468,12 @@ def join_mappings(a: Mapping, b: Mapping) -> Mapping:
     }
     extra = [m.element for m in (a, b) if m.element is not None]
     return Mapping(both, join_all(extra) if extra else None)
+
+
+def join_instances(a: Instance, b: Instance) -> Instance:
+    """Return the instance that stands for two of one class: of the fields it knows what both know."""
+    both = [(n, v, b.fields[n]) for n, v in a.fields.items() if n in b.fields]
+    return Instance(a.cls, {n: join(v, w) for n, v, w in both if v.key == w.key or type(v) is type(w) is Tensor})
 
 
 def join(a: Value, b: Value) -> Value:
@@ -473,6 +492,8 @@ def join(a: Value, b: Value) -> Value:
             return Device(a.place | b.place, a.why or b.why)  # type: ignore[attr-defined]
         if kind is Dtype:
             return Dtype(None)
+        if kind is Instance and a.cls is b.cls:  # type: ignore[attr-defined]
+            return join_instances(a, b)  # type: ignore[arg-type]
         if kind is Flag:
             return BOOL
     if is_number(a) and is_number(b):
@@ -496,6 +517,8 @@ def unite(parts: Iterable[Value]) -> Value:
             if have.key == part.key:
                 break
             mergeable = type(have) is type(part) and type(part) in (Tensor, Sequence, Mapping, Device, Dtype)
+            if isinstance(have, Instance) and isinstance(part, Instance):
+                mergeable = have.cls is part.cls
             if mergeable or (is_number(have) and is_number(part)):
                 out[i] = join(have, part)
                 break
