@@ -107,7 +107,7 @@ GENERIC = "generic"
 class Facts:
     """What is derived from a function's definition once: its parameters with defaults, whether it is host code."""
 
-    __slots__ = ("base", "defaults", "host", "names", "parameters", "promise", "promised", "setup")
+    __slots__ = ("base", "defaults", "host", "kernel", "names", "parameters", "promise", "promised", "setup")
 
     def __init__(self, function: Function) -> None:
         args = function.node.args
@@ -131,6 +131,7 @@ class Facts:
         self.host = policy.is_host_code(function.name, owner_name, function.module) or (
             owner is not None and is_dataset(owner)
         )
+        self.kernel = policy.is_kernel(function.decorators)
         self.setup = policy.is_setup(function.name)
         self.promise = owner is not None and is_promise(function)
         self.base: dict[str, Value] | None = None
@@ -255,6 +256,8 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
     project = function.module.project
     shapes = function.shapes
     facts = facts_of(function)
+    if facts.kernel:
+        return Summary(declared(function), [])
     if facts.base is None:
         facts.base = {}
         facts.base = generic_values(function, function_frame(function))

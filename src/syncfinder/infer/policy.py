@@ -84,6 +84,13 @@ TOKENIZER = re.compile(r"(^|_)tokenizer(_\d)?$")
 TOKENIZER_METHODS = {"__call__", "encode", "encode_plus", "batch_encode_plus", "pad", "apply_chat_template"}
 EVENT = re.compile(r"(^|_)(ev|evt|event|events)(_|$)")
 BOUNDARIES = re.compile(r"(allow|permit|expect|ok).*sync|sync.*(allow|ok|permit)", re.IGNORECASE)
+# Decorators of kernel languages: what they stand at is compiled for the GPU, and never run by Python.
+KERNEL_DECORATORS = {
+    "triton.jit", "triton.constexpr_function", "cute.jit", "cute.kernel", "cute.experimental.jit",
+    "cute.experimental.kernel", "dsl_user_op", "tilelang.jit", "T.prim_func", "T.macro", "gluon.jit",
+    "gluon.constexpr_function", "helion.kernel", "cuda.jit", "wp.kernel", "wp.func", "ti.kernel", "ti.func",
+    "flyc.jit", "flyc.kernel",
+}  # fmt: skip
 DEBUG = re.compile(r"(^|_)(debug|DEBUG|verbose|isEnabledFor|trace_log|debugging)(_|$)")
 # Methods that read or reduce: tensors and arrays have them, and little else.
 READS = {
@@ -183,6 +190,15 @@ def named_like_module(node: ast.expr) -> bool:
 def is_setup(name: str) -> bool:
     """Return whether a function's name says that it builds, loads or prints rather than runs."""
     return name in SETUP_NAMES or name.startswith(SETUP_PREFIXES)
+
+
+def is_kernel(decorators: tuple[str, ...]) -> bool:
+    """Return whether a function is written in a kernel language, by its decorators' dotted names."""
+    return any(
+        ".".join(parts[start:]) in KERNEL_DECORATORS
+        for parts in (name.split(".") for name in decorators)
+        for start in range(len(parts))
+    )
 
 
 def is_host_code(name: str, owner: str | None, module: Module) -> bool:
