@@ -41,18 +41,21 @@ class UnknownValue(Value):
     """Absorbs every attribute and call.
 
     `compared`: it is the outcome of a comparison of unknown operands. `host`: whatever tensors it is made of, a
-    tokenizer or a data loader made them, on the host.
+    tokenizer or a data loader made them, on the host. `absent`: it is asked of a list that is still empty; what it is
+    used for says nothing of it.
     """
 
-    __slots__ = ("compared", "host")
+    __slots__ = ("absent", "compared", "host")
 
-    def __init__(self, compared: bool = False, host: bool = False) -> None:
+    def __init__(self, compared: bool = False, host: bool = False, absent: bool = False) -> None:
         self.compared = compared
         self.host = host
-        self.key = ("?", compared, host)
+        self.absent = absent
+        self.key = ("?", compared, host, absent)
 
 
 UNKNOWN = UnknownValue()
+ABSENT = UnknownValue(absent=True)
 HOST_DATA = UnknownValue(host=True)
 UNKNOWN_COMPARISON = UnknownValue(compared=True)
 HOST_COMPARISON = UnknownValue(compared=True, host=True)
