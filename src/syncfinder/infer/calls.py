@@ -464,13 +464,13 @@ def result(function: Function, frame: Frame, falls: bool, given: dict[str, Value
 
 
 def refined(promised: Value, function: Function, given: dict[str, Value]) -> Value:
-    """Return an annotated result with what else is known of it: it lies where all the given tensors lie."""
+    """Return an annotated result with what else is known of it: it lies on the CPU if that, or host tensors, are given."""
     if isinstance(promised, Sequence) and promised.items is not None:
         return Sequence(promised.kind, tuple(refined(item, function, given) for item in promised.items))
     if not isinstance(promised, Tensor):
         return promised
     places = {t.place for v in given.values() for t in tensors(v)}
-    place = CPU if places == {CPU} else promised.place
+    place = CPU if places == {CPU} or policy.asks_for_host(Arguments([], [], given)) else promised.place
     dtype = "int" if promised.dtype is None and policy.gives_indices(function.name) else promised.dtype
     return promised.but(place=place, dtype=dtype)
 

@@ -15,6 +15,7 @@ from syncfinder.infer.values import (
     CPU,
     LIKELY,
     Api,
+    Const,
     Device,
     Sequence,
     Tensor,
@@ -80,6 +81,7 @@ HOST_CLASSES = re.compile(
     r"(Dataset|DataLoader|Collator|Tokenizer|TokenizerFast|ProcessorFast|FeatureExtractor"
     r"|(?<!Logits)(?<!Attn)(?<!Attention)(?<!Output)Processor)$"
 )
+DEVICE_KEYWORDS = ("device", "map_location")
 TOKENIZER = re.compile(r"(^|_)tokenizer(_\d)?$")
 TOKENIZER_METHODS = {"__call__", "encode", "encode_plus", "batch_encode_plus", "pad", "apply_chat_template"}
 EVENT = re.compile(r"(^|_)(ev|evt|event|events)(_|$)")
@@ -138,6 +140,20 @@ def makes_host_values(callee: ast.expr, arguments: Arguments) -> bool:
     if isinstance(callee, ast.Attribute) and callee.attr in TOKENIZER_METHODS:
         callee = callee.value
     return TOKENIZER.search(last_name(callee)) is not None
+
+
+def asks_for_host(arguments: Arguments) -> bool:
+    """Return whether a call names the device of what it makes, and that is the CPU."""
+    devices = [v for v in arguments.values if isinstance(v, Device)]
+    devices += [d for k in DEVICE_KEYWORDS if (d := named_device(arguments.keywords.get(k))) is not None]
+    return bool(devices) and all(d.place == CPU for d in devices)
+
+
+def named_device(value: Value | None) -> Device | None:
+    """Return the device that an argument for one is, where it is the CPU's by its name or a device's object."""
+    if isinstance(value, Const) and value.value == "cpu":
+        return Device(CPU)
+    return value if isinstance(value, Device) else None
 
 
 def gives_indices(name: str) -> bool:
