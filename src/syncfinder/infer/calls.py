@@ -464,7 +464,7 @@ def result(function: Function, frame: Frame, falls: bool, given: dict[str, Value
 
 
 def refined(promised: Value, function: Function, given: dict[str, Value]) -> Value:
-    """Return an annotated result with what else is known of it: it lies on the CPU if that, or host tensors, are given."""
+    """Return an annotated result with what else is known of it: given the CPU, or only host tensors, it is there."""
     if isinstance(promised, Sequence) and promised.items is not None:
         return Sequence(promised.kind, tuple(refined(item, function, given) for item in promised.items))
     if not isinstance(promised, Tensor):

@@ -20,6 +20,7 @@ from syncfinder.infer.values import (
     Bound,
     Callback,
     Class,
+    Flag,
     Function,
     Instance,
     Library,
@@ -38,6 +39,8 @@ from syncfinder.infer.values import (
 
 def call(node: ast.Call, frame: Frame) -> Value:
     func = node.func
+    if not node.args and not node.keywords and policy.asks_for_other_platform(func):
+        return Flag(False)
     if type(func) is ast.Attribute:
         base = evaluate_base(func, frame)
         arguments = arguments_of(node, frame)

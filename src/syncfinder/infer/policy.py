@@ -84,6 +84,8 @@ HOST_CLASSES = re.compile(
 DEVICE_KEYWORDS = ("device", "map_location")
 TOKENIZER = re.compile(r"(^|_)tokenizer(_\d)?$")
 TOKENIZER_METHODS = {"__call__", "encode", "encode_plus", "batch_encode_plus", "pad", "apply_chat_template"}
+# Functions without parameters that ask which machine this is: one with a GPU.
+OTHER_PLATFORMS = {"is_cpu", "_is_cpu", "is_mps", "_is_mps"}
 EVENT = re.compile(r"(^|_)(ev|evt|event|events)(_|$)")
 BOUNDARIES = re.compile(r"(allow|permit|expect|ok).*sync|sync.*(allow|ok|permit)", re.IGNORECASE)
 # Decorators of kernel languages: what they stand at is compiled for the GPU, and never run by Python.
@@ -154,6 +156,16 @@ def named_device(value: Value | None) -> Device | None:
     if isinstance(value, Const) and value.value == "cpu":
         return Device(CPU)
     return value if isinstance(value, Device) else None
+
+
+def asks_for_other_platform(callee: ast.expr) -> bool:
+    """Return whether a call without arguments asks if the program runs without a GPU: is_cpu(), platform.is_cpu()."""
+    if isinstance(callee, ast.Name):
+        return callee.id in OTHER_PLATFORMS
+    if not isinstance(callee, ast.Attribute) or callee.attr not in OTHER_PLATFORMS:
+        return False
+    owner = last_name(callee.value).lower()
+    return "platform" in owner or owner.endswith("utils")
 
 
 def gives_indices(name: str) -> bool:
