@@ -246,12 +246,12 @@ def call_function(function: Function, arguments: Arguments, node: ast.expr, fram
     """Return the result of a call into the project, and report the waits inside if the callee is not checked."""
     if frame.function is not None:
         frame.project.callers.setdefault(function, set()).add(frame.function)
-    found = summary(function, arguments)
+    found = summary(function, arguments, frame)
     frame.pass_on(found.effects, node, function)
     return found.value
 
 
-def summary(function: Function, arguments: Arguments | None) -> Summary:
+def summary(function: Function, arguments: Arguments | None, caller: Frame | None = None) -> Summary:
     """Return the memoised summary for this shape of arguments, evaluating the body if it is new."""
     project = function.module.project
     shapes = function.shapes
@@ -272,11 +272,8 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
         key = shape_key(changed)
         have = shapes.get(key)
     if arguments is not None and not function.called:
-        listed = [
-            n for n, v in changed.items() if tensors(base[n]) and any(isinstance(m, Sequence) for m in members(v))
-        ]
-        function.contradicted = function.contradicted and bool(listed)
-        function.called = key == GENERIC or project.depth >= MAX_DEPTH or project.runs >= project.allowance
+        spent = project.depth >= MAX_DEPTH or project.runs >= project.allowance
+        note_call(function, changed, base, caller, key == GENERIC or spent)
     if have is not None:
         return have  # type: ignore[no-any-return]
     if project.depth >= MAX_DEPTH or project.runs >= project.allowance:
@@ -289,6 +286,42 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
     finally:
         project.depth -= 1
     return shapes[key]  # type: ignore[no-any-return]
+
+
+def note_call(
+    function: Function, changed: dict[str, Value], base: dict[str, Value], caller: Frame | None, generic: bool
+) -> None:
+    """Note whether a call says more of the arguments than the callee alone, and whether it contradicts that."""
+    if generic and caller is not None and caller.function is not None and not caller.partial:
+        if caller.function is not function:
+            function.askers.add(caller.function)
+        return
+    function.called = generic
+    lists = hosts = False
+    for name, value in changed.items():
+        assumed = tensors(base[name])
+        lists = lists or (bool(assumed) and any(isinstance(m, Sequence) for m in members(value)))
+        hosts = hosts or (is_host_tensor(value) and (base[name] is UNKNOWN or any(t.waits for t in assumed)))
+    if lists or (hosts and speaks_for_all(function, caller)):
+        function.contradicted = function.contradicted is not False
+    elif not hosts or caller is None or (caller.function is not None and not policy.is_test(caller.module)):
+        function.contradicted = False
+
+
+def is_host_tensor(value: Value) -> bool:
+    found = tensors(value)
+    return bool(found) and all(t.place == CPU for t in found)
+
+
+def speaks_for_all(function: Function, caller: Frame | None) -> bool:
+    """Return whether what a caller gives is what all give: not in a test or an example, and not to what loops run."""
+    if function.name in function.module.project.hot_entries or (
+        function.owner is not None and function.kind != "static"
+    ):
+        return False
+    if caller is None or caller.function is None or caller.function.name == "main":
+        return False
+    return policy.is_test(function.module) or not policy.is_test(caller.module)
 
 
 def differing(given: dict[str, Value], base: dict[str, Value]) -> dict[str, Value]:

@@ -63,6 +63,7 @@ SETUP_PREFIXES = (
 )
 HOST_FUNCTIONS = re.compile(r"(^|_)(collate|collate_fn|tokenize|preprocess|data_collator)(_|$)")
 HOST_MODULES = {"dataset", "datasets", "dataloader", "dataloaders", "data_loader", "data_loaders", "collate"}
+TEST_FOLDERS = {"test", "tests", "testing", "conftest"}
 MOVING_WORDS = {
     *FLAG_WORDS,
     "from",
@@ -237,6 +238,12 @@ def is_host_code(name: str, owner: str | None, module: Module) -> bool:
         or is_cpu_version(name)
         or not HOST_MODULES.isdisjoint([*module.name.split("."), module.folder.name])
     )
+
+
+def is_test(module: Module) -> bool:
+    """Return whether a module is a test: what it gives to a function, others need not give."""
+    parts = module.name.split(".")
+    return not TEST_FOLDERS.isdisjoint(parts) or parts[-1].startswith("test_") or parts[-1].endswith("_test")
 
 
 def is_cpu_version(name: str) -> bool:

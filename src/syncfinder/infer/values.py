@@ -219,7 +219,7 @@ class Function(Value):
     """A function or lambda of the project. `closure` is the frame it was defined in; `owner` its class."""
 
     __slots__ = (
-        "called", "closure", "contradicted", "decorators", "facts", "kind", "module", "name", "node", "owner",
+        "askers", "called", "closure", "contradicted", "decorators", "facts", "kind", "module", "name", "node", "owner",
         "qualname", "shapes",
     )  # fmt: skip
 
@@ -242,7 +242,8 @@ class Function(Value):
         self.facts: Any = None  # what `calls` derives from the definition once
         self.shapes: dict[Any, Any] = {}
         self.called: bool | None = None  # by calls in the project: True: with nothing known of an argument, too
-        self.contradicted = True  # each of these calls gives a list for what is annotated as a tensor
+        self.contradicted: bool | None = None  # each of these calls gives a list or a host tensor for a GPU tensor
+        self.askers: set[Function] = set()  # with nothing known, but only where nothing is known of these functions
         self.key = ("f", id(node), id(closure))
 
     @property
