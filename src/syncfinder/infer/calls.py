@@ -297,14 +297,16 @@ def note_call(
             function.askers.add(caller.function)
         return
     function.called = generic
-    lists = hosts = False
+    lists, hosts = False, []
     for name, value in changed.items():
         assumed = tensors(base[name])
         lists = lists or (bool(assumed) and any(isinstance(m, Sequence) for m in members(value)))
-        hosts = hosts or (is_host_tensor(value) and (base[name] is UNKNOWN or any(t.waits for t in assumed)))
-    if lists or (hosts and speaks_for_all(function, caller)):
+        if is_host_tensor(value) and (base[name] is UNKNOWN or any(t.waits for t in assumed)):
+            hosts.append(value)
+    speaks = caller is not None and speaks_for_all(function, caller)
+    if lists or (caller is not None and speaks and any(policy.is_surely_host(value, caller) for value in hosts)):
         function.contradicted = function.contradicted is not False
-    elif not hosts or caller is None or (caller.function is not None and not policy.is_test(caller.module)):
+    elif not hosts:
         function.contradicted = False
 
 
@@ -313,13 +315,13 @@ def is_host_tensor(value: Value) -> bool:
     return bool(found) and all(t.place == CPU for t in found)
 
 
-def speaks_for_all(function: Function, caller: Frame | None) -> bool:
+def speaks_for_all(function: Function, caller: Frame) -> bool:
     """Return whether what a caller gives is what all give: not in a test or an example, and not to what loops run."""
-    if function.name in function.module.project.hot_entries or (
-        function.owner is not None and function.kind != "static"
-    ):
+    if function.name in function.module.project.hot_entries:
         return False
-    if caller is None or caller.function is None or caller.function.name == "main":
+    if function.owner is not None and function.kind != "static":
+        return False
+    if caller.function is None or caller.function.name == "main":
         return False
     return policy.is_test(function.module) or not policy.is_test(caller.module)
 
