@@ -303,8 +303,7 @@ def note_call(
         lists = lists or (bool(assumed) and any(isinstance(m, Sequence) for m in members(value)))
         if is_host_tensor(value) and (base[name] is UNKNOWN or any(t.waits for t in assumed)):
             hosts.append(value)
-    speaks = caller is not None and speaks_for_all(function, caller)
-    if lists or (caller is not None and speaks and any(policy.is_surely_host(value, caller) for value in hosts)):
+    if lists or (caller is not None and any(speaks_for_all(function, value, caller) for value in hosts)):
         function.contradicted = function.contradicted is not False
     elif not hosts:
         function.contradicted = False
@@ -315,15 +314,21 @@ def is_host_tensor(value: Value) -> bool:
     return bool(found) and all(t.place == CPU for t in found)
 
 
-def speaks_for_all(function: Function, caller: Frame) -> bool:
-    """Return whether what a caller gives is what all give: not in a test or an example, and not to what loops run."""
+def speaks_for_all(function: Function, value: Value, caller: Frame) -> bool:
+    """Return whether the host tensor that a caller gives is what all give.
+
+    It is not in a test or an example, nor for what loops run, nor where a caller passes on a parameter of its own.
+    """
     if function.name in function.module.project.hot_entries:
         return False
     if function.owner is not None and function.kind != "static":
         return False
     if caller.function is None or caller.function.name == "main":
         return False
-    return policy.is_test(function.module) or not policy.is_test(caller.module)
+    if any(value is own for own in (facts_of(caller.function).base or {}).values()):
+        return False
+    in_test = policy.is_test(caller.module) and not policy.is_test(function.module)
+    return not in_test and policy.is_surely_host(value, caller)
 
 
 def differing(given: dict[str, Value], base: dict[str, Value]) -> dict[str, Value]:

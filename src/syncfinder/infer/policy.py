@@ -63,8 +63,7 @@ SETUP_PREFIXES = (
 )
 HOST_FUNCTIONS = re.compile(r"(^|_)(collate|collate_fn|tokenize|preprocess|data_collator)(_|$)")
 HOST_MODULES = {"dataset", "datasets", "dataloader", "dataloaders", "data_loader", "data_loaders", "collate"}
-# The ends of reasons: what only policy says of a value, and what the code itself says.
-BY_NAME = "is a host value by its name"
+# The ends of reasons that the code itself gives.
 WRITTEN = ("makes it on the host", "is written here")
 TEST_FOLDERS = {"test", "tests", "testing", "conftest"}
 MOVING_WORDS = {
@@ -120,7 +119,7 @@ def by_name(name: str, frame: Frame, node: ast.AST) -> Value | None:
         return ARRAY
     if HOST_PARTS & set(parts[1:]) and not (parts[0] in FLAG_WORDS and len(parts) == 2) and parts[0] not in COUNT_WORDS:
         memory = "pinned" if "pinned" in parts else None
-        return Tensor(CPU, why=frame.reason(f"`{name}` {BY_NAME}", node), sure=LIKELY, memory=memory)
+        return Tensor(CPU, why=frame.reason(f"`{name}` is a host value by its name", node), sure=LIKELY, memory=memory)
     return None
 
 
@@ -244,12 +243,11 @@ def is_host_code(name: str, owner: str | None, module: Module) -> bool:
 
 
 def is_surely_host(value: Value, frame: Frame) -> bool:
-    """Return whether a value is a host tensor by what the code says: not by its name, nor as host code is taken to."""
+    """Return whether a value is a host tensor by what the code says, not only as all tensors in host code are."""
     found = tensors(value)
-    reasons = [r.text for t in found for r in t.why]
     if not found or any(t.place != CPU for t in found):
         return False
-    return any(r.endswith(WRITTEN) for r in reasons) if frame.host else not any(r.endswith(BY_NAME) for r in reasons)
+    return not frame.host or any(r.text.endswith(WRITTEN) for t in found for r in t.why)
 
 
 def is_test(module: Module) -> bool:
