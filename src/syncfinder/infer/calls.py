@@ -108,7 +108,7 @@ GENERIC = "generic"
 class Facts:
     """What is derived from a function's definition once: its parameters with defaults, whether it is host code."""
 
-    __slots__ = ("base", "defaults", "host", "names", "parameters", "promise", "promised", "setup")
+    __slots__ = ("base", "defaults", "host", "kernel", "names", "parameters", "promise", "promised", "setup")
 
     def __init__(self, function: Function) -> None:
         args = function.node.args
@@ -132,6 +132,7 @@ class Facts:
         self.host = policy.is_host_code(function.name, owner_name, function.module) or (
             owner is not None and is_dataset(owner)
         )
+        self.kernel = policy.is_kernel(function.decorators)
         self.setup = policy.is_setup(function.name)
         self.promise = owner is not None and is_promise(function)
         self.base: dict[str, Value] | None = None
@@ -252,18 +253,20 @@ def call_function(function: Function, arguments: Arguments, node: ast.expr, fram
     saved = function.module.project.tested
     function.module.project.tested = saved or (frame.module.is_test and not function.module.is_test)
     try:
-        found = summary(function, arguments)
+        found = summary(function, arguments, frame)
     finally:
         function.module.project.tested = saved
     frame.pass_on(found.effects, node, function)
     return found.value
 
 
-def summary(function: Function, arguments: Arguments | None) -> Summary:
+def summary(function: Function, arguments: Arguments | None, caller: Frame | None = None) -> Summary:
     """Return the memoised summary for this shape of arguments, evaluating the body if it is new."""
     project = function.module.project
     shapes = function.shapes
     facts = facts_of(function)
+    if facts.kernel:
+        return Summary(declared(function), [])
     if facts.base is None:
         facts.base = {}
         facts.base = generic_values(function, function_frame(function))
@@ -278,11 +281,8 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
         key = shape_key(changed)
         have = shapes.get(key)
     if arguments is not None and not function.called:
-        listed = [
-            n for n, v in changed.items() if tensors(base[n]) and any(isinstance(m, Sequence) for m in members(v))
-        ]
-        function.contradicted = function.contradicted and bool(listed)
-        function.called = key == GENERIC or project.depth >= MAX_DEPTH or project.runs >= project.allowance
+        spent = project.depth >= MAX_DEPTH or project.runs >= project.allowance
+        note_call(function, changed, base, caller, key == GENERIC or spent)
     if have is not None and (project.tested or not have.tested):
         return have  # type: ignore[no-any-return]
     if project.depth >= MAX_DEPTH or project.runs >= project.allowance:
@@ -299,6 +299,49 @@ def summary(function: Function, arguments: Arguments | None) -> Summary:
         project.depth -= 1
         project.tested = tested
     return shapes[key]  # type: ignore[no-any-return]
+
+
+def note_call(
+    function: Function, changed: dict[str, Value], base: dict[str, Value], caller: Frame | None, generic: bool
+) -> None:
+    """Note whether a call says more of the arguments than the callee alone, and whether it contradicts that."""
+    if generic and caller is not None and caller.function is not None and not caller.partial:
+        if caller.function is not function:
+            function.askers.add(caller.function)
+        return
+    function.called = generic
+    lists, hosts = False, []
+    for name, value in changed.items():
+        assumed = tensors(base[name])
+        lists = lists or (bool(assumed) and any(isinstance(m, Sequence) for m in members(value)))
+        if is_host_tensor(value) and (base[name] is UNKNOWN or any(t.waits for t in assumed)):
+            hosts.append(value)
+    if lists or (caller is not None and any(speaks_for_all(function, value, caller) for value in hosts)):
+        function.contradicted = function.contradicted is not False
+    elif not hosts:
+        function.contradicted = False
+
+
+def is_host_tensor(value: Value) -> bool:
+    found = tensors(value)
+    return bool(found) and all(t.place == CPU for t in found)
+
+
+def speaks_for_all(function: Function, value: Value, caller: Frame) -> bool:
+    """Return whether the host tensor that a caller gives is what all give.
+
+    It is not in a test or an example, nor for what loops run, nor where a caller passes on a parameter of its own.
+    """
+    if function.name in function.module.project.hot_entries:
+        return False
+    if function.owner is not None and function.kind != "static":
+        return False
+    if caller.function is None or caller.function.name == "main":
+        return False
+    if any(value is own for own in (facts_of(caller.function).base or {}).values()):
+        return False
+    in_test = policy.is_test(caller.module) and not policy.is_test(function.module)
+    return not in_test and policy.is_surely_host(value, caller)
 
 
 def differing(given: dict[str, Value], base: dict[str, Value]) -> dict[str, Value]:
@@ -476,13 +519,13 @@ def result(function: Function, frame: Frame, falls: bool, given: dict[str, Value
 
 
 def refined(promised: Value, function: Function, given: dict[str, Value]) -> Value:
-    """Return an annotated result with what else is known of it: it lies where all the given tensors lie."""
+    """Return an annotated result with what else is known of it: given the CPU, or only host tensors, it is there."""
     if isinstance(promised, Sequence) and promised.items is not None:
         return Sequence(promised.kind, tuple(refined(item, function, given) for item in promised.items))
     if not isinstance(promised, Tensor):
         return promised
     places = {t.place for v in given.values() for t in tensors(v)}
-    place = CPU if places == {CPU} else promised.place
+    place = CPU if places == {CPU} or policy.asks_for_host(Arguments([], [], given)) else promised.place
     dtype = "int" if promised.dtype is None and policy.gives_indices(function.name) else promised.dtype
     return promised.but(place=place, dtype=dtype)
 

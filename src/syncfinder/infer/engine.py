@@ -101,13 +101,20 @@ def sites_of(module: Module, hot: dict[Function, Function | None]) -> list[Site]
     return out
 
 
-def is_only_assumed(function: Function) -> bool:
+def is_only_assumed(function: Function, askers: tuple[Function, ...] = ()) -> bool:
     """Return whether all calls of a function are known: nothing counts that only an unknown call would do.
 
-    A public function may have other callers, but where all known ones contradict an annotation, it is not believed.
+    A public function may have other callers, but where all known ones contradict what is assumed, that is not believed.
+    Calls from functions of which the same holds do not count. `askers` are those that led here.
     """
+    if function.called or function in askers:
+        return function.called is False
+    if function.called is None and not function.askers:
+        return False
     private = function.name.startswith("_") and not function.name.endswith("__")
-    return function.called is False and (private or function.contradicted)
+    if function.called is False and not private and not function.contradicted:
+        return False
+    return all(is_only_assumed(asker, (*askers, function)) for asker in function.askers)
 
 
 def is_hot(function: Function | None, hot: dict[Function, Function | None]) -> bool:

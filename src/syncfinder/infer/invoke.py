@@ -20,6 +20,7 @@ from syncfinder.infer.values import (
     Bound,
     Callback,
     Class,
+    Flag,
     Function,
     Instance,
     Library,
@@ -38,6 +39,8 @@ from syncfinder.infer.values import (
 
 def call(node: ast.Call, frame: Frame) -> Value:
     func = node.func
+    if not node.args and not node.keywords and policy.asks_for_other_platform(func):
+        return Flag(False)
     if type(func) is ast.Attribute:
         base = evaluate_base(func, frame)
         arguments = arguments_of(node, frame)
@@ -55,8 +58,14 @@ def call(node: ast.Call, frame: Frame) -> Value:
 
 
 def made_by_unknown(func: ast.expr, arguments: Arguments) -> Value:
-    """What comes out of an unknown call: only of what prepares data is it known that its tensors are on the host."""
-    return HOST_DATA if policy.makes_host_values(func, arguments) else UNKNOWN
+    """What comes out of an unknown call: what prepares data, or is asked for tensors on the CPU, gives host tensors."""
+    if policy.makes_host_values(func, arguments):
+        return HOST_DATA
+    moves = isinstance(func, ast.Attribute) and func.attr in MOVES
+    return HOST_DATA if not moves and policy.asks_for_host(arguments) else UNKNOWN
+
+
+MOVES = {"to", "cpu", "cuda", "to_empty"}  # of a module as well, which is no tensor
 
 
 class Path(Value):

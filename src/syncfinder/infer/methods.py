@@ -84,6 +84,8 @@ def unknown_method(base: UnknownValue, name: str, arguments: Arguments, node: as
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else node
     if name in LOG_METHODS and last_name(receiver) in LOGGERS:
         return logged(name, arguments, frame)
+    if base.absent:
+        return base
     if base.host:
         return host_data_method(base, name, arguments, node, frame)
     if name == "numpy" and is_call_of(receiver, "cpu"):

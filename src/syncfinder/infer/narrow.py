@@ -10,6 +10,7 @@ from syncfinder.infer.dispatch import evaluate
 from syncfinder.infer.frame import Env, Frame, KeptTest
 from syncfinder.infer.names import last_name, path_of
 from syncfinder.infer.reading import read
+from syncfinder.infer.scan import shared_names
 from syncfinder.infer.values import (
     ASSUMED,
     BOOL,
@@ -117,7 +118,45 @@ def narrow(node: ast.expr, truth: bool, env: Env, frame: Frame) -> bool:
         kept = frame.tests.get(node.id)
         if kept is not None and env.get(node.id) is kept.value:
             return any(env.get(p) is not v for p, v in kept.bound.items()) or narrow(kept.test, truth, env, frame)
-    return refine(node, env, frame, lambda m: not (m.key == NONE.key and truth))
+    return narrow_length(node, truth, env, frame)
+
+
+def narrow_length(node: ast.expr, filled: bool, env: Env, frame: Frame) -> bool:
+    """A list that is still empty, and that nothing out of sight could have filled, has no elements: `if items:`."""
+    if not filled:
+        return True
+    return refine(node, env, frame, lambda m: m.key != NONE.key and not is_still_empty(m, node, frame))
+
+
+def is_still_empty(value: Value, node: ast.expr, frame: Frame) -> bool:
+    """Return whether a name's list has no elements so far: only its function's own statements can fill it."""
+    function = frame.function
+    if not isinstance(value, Sequence) or value.items != () or type(node) is not ast.Name or function is None:
+        return False
+    if node.id not in frame.env:
+        return False
+    scanned = function.scan
+    if scanned.shared is None:
+        scanned.shared = shared_names(function.node)
+    return node.id not in scanned.shared
+
+
+def tested_length(node: ast.Compare) -> tuple[ast.expr, bool] | None:
+    """Return whose length a comparison tests, and whether it holds for lists with elements: `len(items) > 0`."""
+    left, right = node.left, node.comparators[0]
+    if not (isinstance(left, ast.Call) and isinstance(left.func, ast.Name) and left.func.id == "len" and left.args):
+        return None
+    if not isinstance(right, ast.Constant):
+        return None
+    filled = FILLED.get((type(node.ops[0]), right.value))
+    return (left.args[0], filled) if filled is not None else None
+
+
+# Comparisons of a length with a number that tell whether there are elements, by their outcome for lists with some.
+FILLED: dict[tuple[type, object], bool] = {
+    (ast.Gt, 0): True, (ast.NotEq, 0): True, (ast.GtE, 1): True,
+    (ast.Eq, 0): False, (ast.LtE, 0): False, (ast.Lt, 1): False,
+}  # fmt: skip
 
 
 def keep_test(name: str, test: ast.expr, frame: Frame) -> Value:
@@ -175,6 +214,9 @@ def narrow_compare(node: ast.Compare, truth: bool, env: Env, frame: Frame) -> bo
                 NONE,
             ) and set_none(target, env, frame)
         return refine(target, env, frame, lambda m: m.key != NONE.key)
+    length = tested_length(node)
+    if length is not None:
+        return narrow_length(length[0], length[1] is truth, env, frame)
     if isinstance(op, (ast.Eq, ast.NotEq, ast.In, ast.NotIn)):
         equal = isinstance(op, (ast.Eq, ast.In)) is truth
         if isinstance(left, ast.Attribute) and left.attr == "type":

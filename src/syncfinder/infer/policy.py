@@ -15,6 +15,7 @@ from syncfinder.infer.values import (
     CPU,
     LIKELY,
     Api,
+    Const,
     Device,
     Sequence,
     Tensor,
@@ -66,6 +67,9 @@ SETUP_PREFIXES = (
 )
 HOST_FUNCTIONS = re.compile(r"(^|_)(collate|collate_fn|tokenize|preprocess|data_collator)(_|$)")
 HOST_MODULES = {"dataset", "datasets", "dataloader", "dataloaders", "data_loader", "data_loaders", "collate"}
+# The ends of reasons that the code itself gives.
+WRITTEN = ("makes it on the host", "is written here")
+TEST_FOLDERS = {"test", "tests", "testing", "conftest"}
 MOVING_WORDS = {
     *FLAG_WORDS,
     "from",
@@ -84,10 +88,20 @@ HOST_CLASSES = re.compile(
     r"(Dataset|DataLoader|Collator|Tokenizer|TokenizerFast|ProcessorFast|FeatureExtractor"
     r"|(?<!Logits)(?<!Attn)(?<!Attention)(?<!Output)Processor)$"
 )
+DEVICE_KEYWORDS = ("device", "map_location")
 TOKENIZER = re.compile(r"(^|_)tokenizer(_\d)?$")
 TOKENIZER_METHODS = {"__call__", "encode", "encode_plus", "batch_encode_plus", "pad", "apply_chat_template"}
+# Functions without parameters that ask which machine this is: one with a GPU.
+OTHER_PLATFORMS = {"is_cpu", "_is_cpu", "is_mps", "_is_mps"}
 EVENT = re.compile(r"(^|_)(ev|evt|event|events)(_|$)")
 BOUNDARIES = re.compile(r"(allow|permit|expect|ok).*sync|sync.*(allow|ok|permit)", re.IGNORECASE)
+# Decorators of kernel languages: what they stand at is compiled for the GPU, and never run by Python.
+KERNEL_DECORATORS = {
+    "triton.jit", "triton.constexpr_function", "cute.jit", "cute.kernel", "cute.experimental.jit",
+    "cute.experimental.kernel", "dsl_user_op", "tilelang.jit", "T.prim_func", "T.macro", "gluon.jit",
+    "gluon.constexpr_function", "helion.kernel", "cuda.jit", "wp.kernel", "wp.func", "ti.kernel", "ti.func",
+    "flyc.jit", "flyc.kernel",
+}  # fmt: skip
 DEBUG = re.compile(r"(^|_)(debug|DEBUG|verbose|isEnabledFor|trace_log|debugging)(_|$)")
 # Methods that read or reduce: tensors and arrays have them, and little else.
 READS = {
@@ -148,6 +162,30 @@ def makes_host_values(callee: ast.expr, arguments: Arguments) -> bool:
     return TOKENIZER.search(last_name(callee)) is not None
 
 
+def asks_for_host(arguments: Arguments) -> bool:
+    """Return whether a call names the device of what it makes, and that is the CPU."""
+    devices = [v for v in arguments.values if isinstance(v, Device)]
+    devices += [d for k in DEVICE_KEYWORDS if (d := named_device(arguments.keywords.get(k))) is not None]
+    return bool(devices) and all(d.place == CPU for d in devices)
+
+
+def named_device(value: Value | None) -> Device | None:
+    """Return the device that an argument for one is, where it is the CPU's by its name or a device's object."""
+    if isinstance(value, Const) and value.value == "cpu":
+        return Device(CPU)
+    return value if isinstance(value, Device) else None
+
+
+def asks_for_other_platform(callee: ast.expr) -> bool:
+    """Return whether a call without arguments asks if the program runs without a GPU: is_cpu(), platform.is_cpu()."""
+    if isinstance(callee, ast.Name):
+        return callee.id in OTHER_PLATFORMS
+    if not isinstance(callee, ast.Attribute) or callee.attr not in OTHER_PLATFORMS:
+        return False
+    owner = last_name(callee.value).lower()
+    return "platform" in owner or owner.endswith("utils")
+
+
 def gives_indices(name: str) -> bool:
     """Return whether a function is named as one that gives the positions that it keeps."""
     return "nms" in name.split("_")
@@ -200,6 +238,15 @@ def is_setup(name: str) -> bool:
     return name in SETUP_NAMES or name.startswith(SETUP_PREFIXES)
 
 
+def is_kernel(decorators: tuple[str, ...]) -> bool:
+    """Return whether a function is written in a kernel language, by its decorators' dotted names."""
+    return any(
+        ".".join(parts[start:]) in KERNEL_DECORATORS
+        for parts in (name.split(".") for name in decorators)
+        for start in range(len(parts))
+    )
+
+
 def is_host_code(name: str, owner: str | None, module: Module) -> bool:
     """Return whether a function works on the host: dataset, collate, tokenizer, processor code, or a CPU version."""
     return (
@@ -208,6 +255,20 @@ def is_host_code(name: str, owner: str | None, module: Module) -> bool:
         or is_cpu_version(name)
         or not HOST_MODULES.isdisjoint([*module.name.split("."), module.folder.name])
     )
+
+
+def is_surely_host(value: Value, frame: Frame) -> bool:
+    """Return whether a value is a host tensor by what the code says, not only as all tensors in host code are."""
+    found = tensors(value)
+    if not found or any(t.place != CPU for t in found):
+        return False
+    return not frame.host or any(r.text.endswith(WRITTEN) for t in found for r in t.why)
+
+
+def is_test(module: Module) -> bool:
+    """Return whether a module is a test: what it gives to a function, others need not give."""
+    parts = module.name.split(".")
+    return not TEST_FOLDERS.isdisjoint(parts) or parts[-1].startswith("test_") or parts[-1].endswith("_test")
 
 
 def is_cpu_version(name: str) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 FUNCTIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda})
+COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
 ARRAY_MODULES = {"np", "numpy", "pd", "pandas"}
 
 
@@ -34,6 +36,7 @@ class Scan:
     yields: bool = False
     arrays: bool = False  # it speaks of NumPy or pandas
     outer: set[str] = field(default_factory=set)  # global and nonlocal names
+    shared: set[str] | None = None  # see `shared_names`; made when first asked for
 
     def use(self, name: str) -> Uses:
         found = self.uses.get(name)
@@ -64,6 +67,72 @@ def scan(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Scan:
                 elif child is not None:
                     below.append(child)
     return out
+
+
+def shared_names(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+    """Return the names whose lists others may fill: passed on, stored, given another name, used in a nested function.
+
+    What is left fills its list in sight: by append and the like, by an assignment to an item, by being bound anew.
+    """
+    own: set[int] = set()  # uses that pass nothing on
+    nested: set[str] = set()
+    names: list[ast.Name] = []
+    for node in ast.walk(function):
+        kind = type(node)
+        if kind is ast.Name:
+            names.append(node)  # type: ignore[arg-type]
+        elif kind in FUNCTIONS and node is not function:
+            nested.update(n.id for n in ast.walk(node) if type(n) is ast.Name)
+        elif kind in COMPREHENSIONS:  # what its calls put in is not followed
+            nested.update(root_name(n.func) for n in ast.walk(node) if type(n) is ast.Call)
+        else:
+            own.update(id(n) for n in kept_uses(node))
+    return nested.union(n.id for n in names if type(n.ctx) is ast.Load and id(n) not in own)
+
+
+def kept_uses(node: ast.AST) -> Iterator[ast.expr | None]:
+    """Yield the operands that a node uses without passing them on."""
+    if isinstance(node, ast.Call):
+        func = node.func
+        if type(func) is ast.Attribute and func.attr in LIST_METHODS:
+            yield func.value
+        if (type(func) is ast.Name and func.id in LOOKING) or root_name(func) == "torch":
+            yield from node.args
+    elif isinstance(node, ast.Subscript):
+        if type(node.ctx) is ast.Load or type(node.slice) is not ast.Slice:
+            yield node.value
+    elif isinstance(node, (ast.If, ast.While, ast.IfExp, ast.Assert)):
+        yield node.test
+    elif isinstance(node, ast.BoolOp):
+        yield from node.values
+    elif isinstance(node, ast.UnaryOp):
+        yield node.operand
+    elif isinstance(node, ast.BinOp):
+        yield from (node.left, node.right)
+    elif isinstance(node, ast.Compare):
+        yield from (node.left, *node.comparators)
+    elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+        yield node.iter
+    elif isinstance(node, (ast.Return, ast.Starred, ast.FormattedValue)):
+        yield node.value
+
+
+def root_name(node: ast.expr) -> str:
+    """Return the name that a dotted path starts with; "" for anything else."""
+    while type(node) is ast.Attribute:
+        node = node.value
+    return node.id if type(node) is ast.Name else ""
+
+
+# Methods of lists that the interpreter follows, and builtins that only look at one.
+LIST_METHODS = {
+    "append", "extend", "insert", "appendleft", "add", "update", "index", "count", "copy", "sort", "reverse", "pop",
+    "popleft", "clear",
+}  # fmt: skip
+LOOKING = {
+    "len", "max", "min", "sum", "any", "all", "sorted", "list", "tuple", "set", "enumerate", "zip", "reversed", "range",
+    "print", "str", "repr", "isinstance", "bool", "iter",
+}  # fmt: skip
 
 
 def node_fields() -> dict[type, tuple[str, ...]]:

@@ -11,9 +11,11 @@ from syncfinder.infer.calls import Arguments, call_function
 from syncfinder.infer.classes import find_method
 from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.narrow import is_still_empty
 from syncfinder.infer.operators import held, is_text
 from syncfinder.infer.reading import read
 from syncfinder.infer.values import (
+    ABSENT,
     ASSUMED,
     BOOL,
     CPU,
@@ -219,6 +221,8 @@ def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
     index = take_apart(node.slice, frame)
     if on_host(base):
         return HOST_DATA
+    if base is ABSENT:
+        return ABSENT
     if kind is UnknownValue:
         if array_evidence(index, frame):
             why = frame.reason(f"`{ast.unparse(node.value)}` is indexed as a tensor", node)
@@ -287,6 +291,8 @@ def read_sequence(base: Sequence, node: ast.Subscript, frame: Frame) -> Value:
         and -len(base.items) <= value.value < len(base.items)
     ):
         return held(base.items[value.value])
+    if is_still_empty(base, node.value, frame):
+        return ABSENT
     return held(base.each())
 
 

@@ -41,18 +41,21 @@ class UnknownValue(Value):
     """Absorbs every attribute and call.
 
     `compared`: it is the outcome of a comparison of unknown operands. `host`: whatever tensors it is made of, a
-    tokenizer or a data loader made them, on the host.
+    tokenizer or a data loader made them, on the host. `absent`: it is asked of a list that is still empty; what it is
+    used for says nothing of it.
     """
 
-    __slots__ = ("compared", "host")
+    __slots__ = ("absent", "compared", "host")
 
-    def __init__(self, compared: bool = False, host: bool = False) -> None:
+    def __init__(self, compared: bool = False, host: bool = False, absent: bool = False) -> None:
         self.compared = compared
         self.host = host
-        self.key = ("?", compared, host)
+        self.absent = absent
+        self.key = ("?", compared, host, absent)
 
 
 UNKNOWN = UnknownValue()
+ABSENT = UnknownValue(absent=True)
 HOST_DATA = UnknownValue(host=True)
 UNKNOWN_COMPARISON = UnknownValue(compared=True)
 HOST_COMPARISON = UnknownValue(compared=True, host=True)
@@ -230,7 +233,7 @@ class Function(Value):
     """A function or lambda of the project. `closure` is the frame it was defined in; `owner` its class."""
 
     __slots__ = (
-        "called", "closure", "contradicted", "decorators", "facts", "kind", "module", "name", "node", "owner",
+        "askers", "called", "closure", "contradicted", "decorators", "facts", "kind", "module", "name", "node", "owner",
         "qualname", "shapes",
     )  # fmt: skip
 
@@ -253,7 +256,8 @@ class Function(Value):
         self.facts: Any = None  # what `calls` derives from the definition once
         self.shapes: dict[Any, Any] = {}
         self.called: bool | None = None  # by calls in the project: True: with nothing known of an argument, too
-        self.contradicted = True  # each of these calls gives a list for what is annotated as a tensor
+        self.contradicted: bool | None = None  # each of these calls gives a list or a host tensor for a GPU tensor
+        self.askers: set[Function] = set()  # with nothing known, but only where nothing is known of these functions
         self.key = ("f", id(node), id(closure))
 
     @property
