@@ -89,7 +89,7 @@ def sets_by_name(cls: Class) -> bool:
     return any(
         last_name(part) in ("setattr", "__setattr__")
         for owner in lineage(cls)
-        if isinstance(owner, Class)
+        if isinstance(owner, Class) and "setattr" in owner.module.file.text
         for part in ast.walk(owner.node)
         if isinstance(part, (ast.Name, ast.Attribute))
     )
