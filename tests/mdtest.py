@@ -22,7 +22,7 @@ from pathlib import Path
 from syncfinder.finding import Finding
 from syncfinder.infer.engine import hot_functions, infer, sites_of
 from syncfinder.infer.project import Project
-from syncfinder.infer.values import show
+from syncfinder.infer.showing import show
 from syncfinder.sites.site import CONFIDENCES
 from syncfinder.source.decode import parse, read
 from syncfinder.source.modules import Roots

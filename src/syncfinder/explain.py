@@ -93,7 +93,8 @@ def _hidden_by(finding: Finding, suppressed: bool, settings: Settings) -> str | 
 def _beliefs(seen: list[Watched], file: SourceFile) -> Iterator[Belief]:
     """The line's values in source order, the outer of two that begin together first; names of code say nothing."""
     from syncfinder.infer.frame import CONFIDENCE
-    from syncfinder.infer.values import Api, Const, Method, ModuleValue, UnknownValue, show, tensor_in
+    from syncfinder.infer.showing import show
+    from syncfinder.infer.values import Api, Const, Method, ModuleValue, UnknownValue, tensor_in
 
     seen.sort(key=lambda w: (w.node.lineno, w.node.col_offset, -(w.node.end_col_offset or 0)))
     for entry in seen:

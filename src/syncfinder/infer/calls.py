@@ -340,7 +340,7 @@ def speaks_for_all(function: Function, value: Value, caller: Frame) -> bool:
         return False
     if any(value is own for own in (facts_of(caller.function).base or {}).values()):
         return False
-    in_test = policy.is_test(caller.module) and not policy.is_test(function.module)
+    in_test = caller.module.is_test and not function.module.is_test
     return not in_test and policy.is_surely_host(value, caller)
 
 

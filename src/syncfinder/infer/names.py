@@ -26,6 +26,6 @@ def last_name(node: ast.AST) -> str:
 def is_test(name: str) -> bool:
     """Return whether a module is one of tests, by its dotted name."""
     return any(
-        part in ("test", "tests", "conftest") or part.startswith("test_") or part.endswith("_test")
+        part in ("test", "tests", "testing", "conftest") or part.startswith("test_") or part.endswith("_test")
         for part in name.split(".")
     )

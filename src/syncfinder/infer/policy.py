@@ -69,7 +69,6 @@ HOST_FUNCTIONS = re.compile(r"(^|_)(collate|collate_fn|tokenize|preprocess|data_
 HOST_MODULES = {"dataset", "datasets", "dataloader", "dataloaders", "data_loader", "data_loaders", "collate"}
 # The ends of reasons that the code itself gives.
 WRITTEN = ("makes it on the host", "is written here")
-TEST_FOLDERS = {"test", "tests", "testing", "conftest"}
 MOVING_WORDS = {
     *FLAG_WORDS,
     "from",
@@ -263,12 +262,6 @@ def is_surely_host(value: Value, frame: Frame) -> bool:
     if not found or any(t.place != CPU for t in found):
         return False
     return not frame.host or any(r.text.endswith(WRITTEN) for t in found for r in t.why)
-
-
-def is_test(module: Module) -> bool:
-    """Return whether a module is a test: what it gives to a function, others need not give."""
-    parts = module.name.split(".")
-    return not TEST_FOLDERS.isdisjoint(parts) or parts[-1].startswith("test_") or parts[-1].endswith("_test")
 
 
 def is_cpu_version(name: str) -> bool:
