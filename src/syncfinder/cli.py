@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -261,6 +261,13 @@ def explain(place: str, isolated: bool) -> int:
     return CLEAN
 
 
+def _save(write: Callable[[], None], name: str) -> None:
+    try:
+        write()
+    except OSError as error:
+        raise click.ClickException(f"{name}: cannot be written: {error.strerror}") from error
+
+
 def _say_verdict(verdict: Verdict) -> None:
     click.echo(f"{verdict.path}: {'; '.join(verdict.faults) or 'agrees'}", err=True)
 
@@ -280,7 +287,7 @@ def verify(fixtures: tuple[Path, ...], json_file: Path | None) -> int:
     except (RuntimeError, FileNotFoundError) as error:
         raise click.ClickException(str(error)) from error
     if json_file is not None:
-        harness.write(verdicts, json_file)
+        _save(lambda: harness.write(verdicts, json_file), str(json_file))
     table(verdicts, sys.stdout, color=_wants_color())
     return FINDINGS if any(v.faults for v in verdicts) else CLEAN
 
@@ -299,7 +306,7 @@ def measure(output_file: str, only: tuple[str, ...]) -> int:
         raise click.ClickException(_NEEDS_TORCH.format(error=error)) from error
     except RuntimeError as error:
         raise click.ClickException(str(error)) from error
-    write_evidence(evidence, Path(output_file))
+    _save(lambda: write_evidence(evidence, Path(output_file)), output_file)
     return CLEAN
 
 

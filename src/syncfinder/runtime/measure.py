@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
+from syncfinder.files import write_whole
+
 Entry = tuple[str, Any]
 # jobs given to one worker: a new process costs seconds, a broken one loses its memory only
 BATCH = 300
@@ -62,7 +64,7 @@ def measure(progress: Callable[[str], None] = lambda line: None, only: Sequence[
 
 
 def write(evidence: dict[str, Any], path: pathlib.Path) -> None:
-    """Write the evidence, one callable or probe a line."""
+    """Write the evidence, one callable or probe a line. Raises OSError."""
     parts = []
     for key, value in evidence.items():
         if isinstance(value, dict):
@@ -70,7 +72,7 @@ def write(evidence: dict[str, Any], path: pathlib.Path) -> None:
             parts.append(f"{json.dumps(key)}:{{\n{lines}}}")
         else:
             parts.append(f"{json.dumps(key)}:{json.dumps(value)}")
-    path.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
+    write_whole(path, "{" + ",\n".join(parts) + "}\n")
 
 
 def _lines(value: Any) -> str:

@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 
+from syncfinder.files import write_whole
 from syncfinder.runtime.attribute import waits_of
 from syncfinder.runtime.fixture import QUEUED_MS, Seen, Twin, Verdict, compare, digest, fixture_files, marks
 from syncfinder.runtime.instruments import Stall, machine
@@ -62,8 +63,8 @@ def evidence(verdicts: Iterable[Verdict]) -> dict[str, Any]:
 
 
 def write(verdicts: Iterable[Verdict], path: Path) -> None:
-    """Write the evidence file."""
-    path.write_text(json.dumps(evidence(verdicts), indent=1) + "\n", encoding="utf-8")
+    """Write the evidence file. Raises OSError."""
+    write_whole(path, json.dumps(evidence(verdicts), indent=1) + "\n")
 
 
 def _verify(path: Path, root: Path, stall: Stall) -> Verdict:
