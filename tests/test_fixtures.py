@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -10,21 +9,16 @@ import pytest
 from syncfinder.check import check
 from syncfinder.config import Settings
 from syncfinder.rules.catalogue import load
+from syncfinder.runtime.fixture import marks as marked_lines
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 FILES = sorted(FIXTURES.rglob("*.py"))
-MARK = re.compile(r"# expect: (SF\d{3}(?:, SF\d{3})*)$")
 
 
 def marks(path: Path) -> set[tuple[int, str]]:
     """Return the (line, code) pairs that a fixture's marks ask for."""
-    found = set()
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
-        match = MARK.search(line)
-        assert match is not None or "expect:" not in line, f"{path}:{number}: a mark that cannot be read: {line}"
-        if match is not None:
-            found |= {(number, code) for code in match[1].split(", ")}
-    return found
+    lines = marked_lines(path.read_text(encoding="utf-8"))
+    return {(line, code) for line, codes in lines.items() for code in codes}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.parent.name[:5] + "-" + path.stem)

@@ -104,6 +104,12 @@ def test_marks() -> None:
     assert marks("x = 1  # expect: SF101, SF202\n") == {1: ["SF101", "SF202"]}
 
 
+@pytest.mark.parametrize("line", ["x = 1  # expect: SF10", "x = 1  # expect:", "x = 1  # expect: SF101 SF202"])
+def test_a_mark_that_cannot_be_read_is_an_error(line: str) -> None:
+    with pytest.raises(ValueError, match="line 2: not a mark: x = 1"):
+        marks(f"y = 2\n{line}\n")
+
+
 def test_lines_are_compared_by_statement() -> None:
     assert verdict(3, 5).faults == []
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from syncfinder.config import Settings
 from syncfinder.finding import Finding
-from syncfinder.sites.site import CONFIDENCES, Site
+from syncfinder.sites.site import Site
 from syncfinder.source.discover import discover
 from syncfinder.source.file import SourceFile
 from syncfinder.stages import Observations, observe_here, with_deep_stack, word_file
@@ -79,8 +79,7 @@ def select(sites: list[Site], settings: Settings) -> list[Site]:
     from syncfinder.rules.catalogue import by_kind
 
     rules = by_kind()
-    least = CONFIDENCES.index(settings.min_confidence)
-    return [s for s in sites if CONFIDENCES.index(s.confidence) >= least and settings.selects(rules[s.kind].code)]
+    return [s for s in sites if settings.keeps(s.confidence) and settings.selects(rules[s.kind].code)]
 
 
 def word(

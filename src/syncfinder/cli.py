@@ -168,13 +168,13 @@ def _write_report(report: Report, settings: Settings, output_file: str | None) -
     if output_file is None:
         _write(report, settings, sys.stdout, _wants_color())
         return
-    partial = f"{output_file}.part"  # so that the file is never half written
-    try:
-        with open(partial, "w", encoding="utf-8", errors="backslashreplace") as stream:
-            _write(report, settings, stream, False)
-        os.replace(partial, output_file)
-    except OSError as error:
-        raise click.ClickException(f"{output_file}: cannot be written: {error.strerror}") from error
+    from io import StringIO
+
+    from syncfinder.files import write_whole
+
+    stream = StringIO()
+    _write(report, settings, stream, False)
+    _save(lambda: write_whole(Path(output_file), stream.getvalue()), output_file)
 
 
 def _write(report: Report, settings: Settings, stream: TextIO, color: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from syncfinder.config import Settings
 from syncfinder.finding import Finding
-from syncfinder.sites.site import CONFIDENCES, Reason
+from syncfinder.sites.site import Reason
 from syncfinder.source.file import SourceFile
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _hidden_by(finding: Finding, suppressed: bool, settings: Settings) -> str | 
         return "suppressed by a comment"
     if not settings.selects(finding.code):
         return "its rule is not selected"
-    if CONFIDENCES.index(finding.confidence) < CONFIDENCES.index(settings.min_confidence):
+    if not settings.keeps(finding.confidence):
         return f"{finding.confidence}, below min-confidence"
     if finding.level == "info" and not settings.show_info:
         return f"info ({finding.context}), shown with --show-info"

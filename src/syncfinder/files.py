@@ -1,4 +1,4 @@
-"""Writing files whole or not at all."""
+"""Files: those that the package ships, and writing some whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ def write_whole(path: Path, text: str) -> None:
     """
     partial = path.with_name(path.name + ".part")
     try:
-        partial.write_text(text, encoding="utf-8")
+        partial.write_text(text, encoding="utf-8", errors="backslashreplace")
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def shipped(inside: str, beside: str) -> Path | None:
+    """Return a folder of data: `inside` the installed package, else `beside` it in the source tree; None if nowhere."""
+    package = Path(__file__).resolve().parent
+    return next((c for c in (package / inside, package.parents[1] / beside) if c.is_dir()), None)

@@ -33,11 +33,11 @@ from syncfinder.infer.values import (
     tensors,
 )
 
-# Marks a library object whose constructor got more than constants and numbers.
-MORE = "*"
-
 if TYPE_CHECKING:
     from syncfinder.torchmodel.model import Param, Row
+
+# Marks a library object whose constructor got more than constants and numbers.
+MORE = "*"
 
 
 def construct(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:

@@ -8,6 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from syncfinder.files import shipped
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -50,11 +52,10 @@ class Rule:
 
 def folder() -> Path:
     """Return the folder of the rule files: inside an installed wheel, else the one of the source tree."""
-    package = Path(__file__).resolve().parents[1]
-    for candidate in (package / "_rules", package.parents[1] / "rules"):
-        if candidate.is_dir():
-            return candidate
-    raise CatalogueError(f"the rule catalogue is missing: no {package / '_rules'}; reinstall syncfinder")
+    found = shipped("_rules", "rules")
+    if found is None:
+        raise CatalogueError("the rule catalogue is missing from the installed package; reinstall syncfinder")
+    return found
 
 
 def _rule(path: Path) -> Rule:

@@ -82,12 +82,20 @@ def digest(path: Path) -> str:
 
 
 def marks(text: str) -> dict[int, list[str]]:
-    """Return the codes that a fixture's lines are marked with."""
+    """Return the codes that a fixture's lines are marked with, by line.
+
+    Raises:
+        ValueError: a line has a mark that cannot be read.
+    """
     found = {}
     for number, line in enumerate(text.split("\n"), 1):
         match = MARK.search(line)
         if match is not None:
             found[number] = match[1].split(", ")
+        elif "# expect:" in line:
+            raise ValueError(
+                f"line {number}: not a mark: {line.strip()}; write `# expect: SF101, SF202` at the line's end"
+            )
     return found
 
 

@@ -81,8 +81,8 @@ def sync_reports() -> Iterator[list[str]]:
 def judge(prepare: Callable[[], Callable[[], Any]], stall: Stall) -> Verdict:
     """Say whether the host waits in the call that `prepare` returns; it is prepared afresh for each run.
 
-    A call that is done before the stall is over has not waited, whatever the debug mode says about other streams. One
-    that is not may only be slow on the host, so it is run again behind a longer stall.
+    A call that comes back before the stall is over has not blocked. One that does not may only be slow on the host, so
+    it is run again behind a longer stall.
 
     Raises:
         Exception: whatever the call raises.

@@ -69,8 +69,9 @@ def write(verdicts: Iterable[Verdict], path: Path) -> None:
 
 def _verify(path: Path, root: Path, stall: Stall) -> Verdict:
     text = path.read_text(encoding="utf-8")
-    verdict = Verdict(_relative(path, root), digest(path), marks(text))
+    verdict = Verdict(_relative(path, root), digest(path), {})
     try:
+        verdict.marks = marks(text)
         functions = _functions(_load(path))
     except Exception as error:
         verdict.faults.append(f"cannot be loaded: {type(error).__name__}: {error}")

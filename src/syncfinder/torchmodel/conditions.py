@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from syncfinder.torchmodel.model import Param, Row, Term
@@ -30,7 +30,7 @@ class Call:
     waits: bool
     parameters: tuple[Param, ...] = ()
     mode: str = ""
-    init_parameters: tuple[Param, ...] = field(default=())
+    init_parameters: tuple[Param, ...] = ()
 
     def argument(self, term: Term) -> Any:
         """Return what was given for the term's parameter; `...` when nothing was."""

@@ -194,10 +194,6 @@ class Model:
             return False
         return name in self._attributes or self.row(TENSOR + name) is not None
 
-    def shared_with_numpy(self, name: str) -> bool:
-        """Return whether NumPy arrays, pandas objects or Python containers have a tensor's method of this name too."""
-        return name in self._numpy
-
     def library_class(self, name: str) -> LibraryClass | None:
         """Return a class of torch by its canonical dotted name, or None."""
         try:
