@@ -51,6 +51,21 @@ class Stall:
         return over
 
 
+def same(a: Any, b: Any) -> bool:
+    """Return whether two results are equal: tensors within their dtype's tolerance, wherever they live."""
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        try:
+            torch.testing.assert_close(a, b, check_device=False)
+        except AssertionError:
+            return False
+        return True
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
+    return bool(a == b)
+
+
 def _cycles_per_ms() -> float:
     """Measure the clock: the longest of three, since it rises once the GPU is busy."""
     cycles, rates = 20_000_000, []
@@ -112,6 +127,12 @@ def _behind(prepare: Callable[[], Callable[[], Any]], stall: Stall, milliseconds
     torch.cuda.synchronize()
     del result
     return blocked, took
+
+
+def need_gpu(command: str) -> None:
+    """Raise RuntimeError, which names the command, if torch has no GPU here."""
+    if not torch.cuda.is_available():
+        raise RuntimeError(f"no GPU: {command} needs one that torch can use (torch.cuda.is_available() is false)")
 
 
 def machine() -> dict[str, str]:

@@ -33,12 +33,9 @@ def measure(progress: Callable[[str], None] = lambda line: None, only: Sequence[
     Raises:
         RuntimeError: torch has no GPU here.
     """
-    import torch
-
     from syncfinder.runtime import instruments, probes, samples
 
-    if not torch.cuda.is_available():
-        raise RuntimeError("no GPU: measuring needs one that torch can use (torch.cuda.is_available() is false)")
+    instruments.need_gpu("measure")
     jobs: list[Entry] = [("probe", i) for i in range(len(probes.load()))]
     jobs += [("samples", entry) for entry in samples.operators()]
     if only:

@@ -8,13 +8,10 @@ is run.
 from __future__ import annotations
 
 import datetime
-import importlib.util
-import inspect
 import json
 import statistics
 import sys
 import time
-import types
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -25,11 +22,10 @@ import torch
 from syncfinder.files import write_whole
 from syncfinder.runtime.attribute import waits_of
 from syncfinder.runtime.fixture import QUEUED_MS, Seen, Twin, Verdict, compare, digest, fixture_files, marks
-from syncfinder.runtime.instruments import Stall, machine
+from syncfinder.runtime.functions import FIXED, SEED, functions_of, load
+from syncfinder.runtime.instruments import Stall, machine, need_gpu, same
 
-FIXED = "_fixed"
 REPEATS = 5
-SEED = 20
 
 
 def verify(paths: Iterable[Path], root: Path, progress: Callable[[Verdict], None]) -> list[Verdict]:
@@ -42,8 +38,7 @@ def verify(paths: Iterable[Path], root: Path, progress: Callable[[Verdict], None
     files = fixture_files(paths)
     if sys.version_info < (3, 11):
         raise RuntimeError("verify needs CPython 3.11 or newer: older ones do not tell where an expression stands")
-    if not torch.cuda.is_available():
-        raise RuntimeError("no GPU: verify needs one that torch can use (torch.cuda.is_available() is false)")
+    need_gpu("verify")
     stall = Stall()
     verdicts = []
     for path in files:
@@ -72,7 +67,7 @@ def _verify(path: Path, root: Path, stall: Stall) -> Verdict:
     verdict = Verdict(_relative(path, root), digest(path), {})
     try:
         verdict.marks = marks(text)
-        functions = _functions(_load(path))
+        functions = functions_of(load(path))
     except Exception as error:
         verdict.faults.append(f"cannot be loaded: {type(error).__name__}: {error}")
         return verdict
@@ -104,26 +99,6 @@ def _relative(path: Path, root: Path) -> str:
         return path.as_posix()
 
 
-def _load(path: Path) -> types.ModuleType:
-    spec = importlib.util.spec_from_file_location(f"fixture_{path.stem}", path.resolve())
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _functions(module: types.ModuleType) -> dict[str, Callable[[], Any]]:
-    """The module's own functions that can be called without arguments; others are their helpers."""
-    found: dict[str, Callable[[], Any]] = {}
-    for name, value in vars(module).items():
-        if not inspect.isfunction(value) or value.__module__ != module.__name__ or name.startswith("_"):
-            continue
-        parameters = inspect.signature(value).parameters.values()
-        if all(p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-            found[name] = value
-    return found
-
-
 def _seeded(function: Callable[[], Any]) -> Callable[[], Any]:
     def call() -> Any:
         torch.manual_seed(SEED)
@@ -152,21 +127,6 @@ def _twin(name: str, function: Callable[[], Any], fixed: Callable[[], Any], verd
             times["after", 0.0],
         )
     )
-
-
-def same(a: Any, b: Any) -> bool:
-    """Return whether two results are equal: tensors within their dtype's tolerance, wherever they live."""
-    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
-        try:
-            torch.testing.assert_close(a, b, check_device=False)
-        except AssertionError:
-            return False
-        return True
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
-    return bool(a == b)
 
 
 def _blocked_ms(call: Callable[[], Any], queued: float, stall: Stall) -> float:
