@@ -13,7 +13,7 @@ from syncfinder.files import shipped
 
 def folder() -> Path | None:
     """Return the folder of the evidence files: inside an installed wheel, else the one of the source tree."""
-    return shipped("_evidence", "fixtures/evidence")
+    return shipped("_fixtures/evidence", "fixtures/evidence")
 
 
 def confirmed(code: str) -> Iterator[str]:
