@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,7 @@ def test_files_of_folders(tmp_path: Path) -> None:
         fixture_files([tmp_path / "missing"])
 
 
-@pytest.mark.parametrize("command", [["verify"], ["measure", "-o", "out.json"]])
+@pytest.mark.parametrize("command", [["verify"], ["measure", "-o", "out.json"], ["bench", "-o", "out.json"]])
 def test_without_torch_the_commands_say_what_they_need(
     command: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,6 +142,25 @@ def test_without_torch_the_commands_say_what_they_need(
     assert main(command) == 2
     assert not Path("out.json").exists()
     assert "this command runs on a GPU and needs torch and numpy: pip install" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["verify", str(ROOT / "fixtures")], ["bench", "-o", "out.json"]])
+def test_without_a_gpu_the_commands_say_that_they_need_one(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch = types.ModuleType("torch")
+    torch.cuda = types.SimpleNamespace(is_available=lambda: False)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    for name in [n for n in sys.modules if n.startswith("syncfinder.runtime.")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert main(command) == 2
+    assert not Path("out.json").exists()
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert (
+        shown.err == f"error: no GPU: {command[0]} needs one that torch can use (torch.cuda.is_available() is false)\n"
+    )
 
 
 def test_the_rule_page_shows_the_evidence() -> None:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str | bytes) -> None:
     """Write a file so that nobody ever sees half of it.
 
     Raises:
@@ -14,7 +14,7 @@ def write_whole(path: Path, text: str) -> None:
     """
     partial = path.with_name(path.name + ".part")
     try:
-        partial.write_text(text, encoding="utf-8", errors="backslashreplace")
+        partial.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", errors="backslashreplace"))
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)

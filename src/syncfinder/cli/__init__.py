@@ -16,7 +16,7 @@ import click
 from syncfinder import __version__
 from syncfinder.cli.check import check
 from syncfinder.cli.explain import explain, rule
-from syncfinder.cli.gpu import measure, verify
+from syncfinder.cli.gpu import bench, measure, verify
 from syncfinder.cli.shared import CLEAN, FAILED
 
 _INTERRUPTED = 130
@@ -67,5 +67,5 @@ def cli() -> None:
     """Find hidden GPU synchronisation points in PyTorch code."""
 
 
-for _command in (check, rule, explain, verify, measure):
+for _command in (check, rule, explain, verify, measure, bench):
     cli.add_command(_command)

@@ -1,1 +1,2 @@
-"""What runs code on a GPU. Importing it needs torch, except for `fixture` and `probes`, which are also tests' data."""
+"""What runs code on a GPU. Importing it needs torch, except for what tests and saved results need: `fixture`, `probes`
+and, of `bench`, all but the experiments' own modules."""

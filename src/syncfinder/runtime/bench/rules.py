@@ -1,0 +1,57 @@
+"""Each rule's pattern before and after: a function of its fixtures, and its fixed twin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from syncfinder.files import shipped
+from syncfinder.runtime.bench.copies import Cases
+from syncfinder.runtime.bench.timing import Method
+from syncfinder.runtime.fixture import QUEUED_MS, fixture_files
+from syncfinder.runtime.functions import SEED, Pair, functions_of, load, pairs_of
+from syncfinder.runtime.instruments import Stall, same
+
+
+def patterns(stall: Stall) -> Cases:
+    """A pair of each rule's fixtures: both behind queued work and behind none.
+
+    Raises:
+        FileNotFoundError: there are no fixtures.
+    """
+    folder = shipped("_fixtures", "fixtures")
+    if folder is None:
+        raise FileNotFoundError("the fixtures are missing: install syncfinder again")
+    for rule in sorted(folder.glob("SF*-*")):
+        pair = _first_pair(rule)
+        if pair is not None:
+            torch.manual_seed(SEED)
+            expected = pair.original()
+            yield (
+                f"{rule.name.partition('-')[0]} {pair.name}",
+                tuple(
+                    _method(function, queued, expected, stall)
+                    for queued in (QUEUED_MS, 0.0)
+                    for function in (pair.original, pair.fixed)
+                ),
+            )
+
+
+def _first_pair(folder: Path) -> Pair | None:
+    found = (pair for path in fixture_files([folder]) for pair in pairs_of(functions_of(load(path))))
+    return next(found, None)
+
+
+def _method(function: Callable[[], Any], queued: float, expected: Any, stall: Stall) -> Method:
+    def before() -> None:
+        # once untimed: what another function left in torch's caches, or took from them, is not this one's doing
+        function()
+        torch.cuda.synchronize()
+        torch.manual_seed(SEED)
+        if queued:
+            stall(queued)
+
+    return Method(function, lambda result: same(result, expected), before)
