@@ -7,7 +7,9 @@ is run.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import io
 import json
 import statistics
 import sys
@@ -42,7 +44,8 @@ def verify(paths: Iterable[Path], root: Path, progress: Callable[[Verdict], None
     stall = Stall()
     verdicts = []
     for path in files:
-        verdicts.append(_verify(path, root, stall))
+        with contextlib.redirect_stdout(io.StringIO()):  # what the fixtures print
+            verdicts.append(_verify(path, root, stall))
         progress(verdicts[-1])
     return verdicts
 

@@ -9,15 +9,19 @@ from typing import Any
 import torch
 
 from syncfinder.files import shipped
+from syncfinder.rules.catalogue import load as catalogue
 from syncfinder.runtime.bench.copies import Cases
 from syncfinder.runtime.bench.timing import Method
 from syncfinder.runtime.fixture import QUEUED_MS, fixture_files
 from syncfinder.runtime.functions import SEED, Pair, functions_of, load, pairs_of
 from syncfinder.runtime.instruments import Stall, same
 
+# what these rules find does not wait: before and after differ in the outcome, not in time
+TIMELESS = ("hazard", "measurement")
+
 
 def patterns(stall: Stall) -> Cases:
-    """A pair of each rule's fixtures: both behind queued work and behind none.
+    """A pair of the fixtures of each rule about waits: both behind queued work and behind none.
 
     Raises:
         FileNotFoundError: there are no fixtures.
@@ -25,13 +29,13 @@ def patterns(stall: Stall) -> Cases:
     folder = shipped("_fixtures", "fixtures")
     if folder is None:
         raise FileNotFoundError("the fixtures are missing: install syncfinder again")
-    for rule in sorted(folder.glob("SF*-*")):
-        pair = _first_pair(rule)
+    for rule in sorted(catalogue().values(), key=lambda rule: rule.code):
+        pair = None if rule.family in TIMELESS else _first_pair(folder / f"{rule.code}-{rule.name}")
         if pair is not None:
             torch.manual_seed(SEED)
             expected = pair.original()
             yield (
-                f"{rule.name.partition('-')[0]} {pair.name}",
+                f"{rule.code} {pair.name}",
                 tuple(
                     _method(function, queued, expected, stall)
                     for queued in (QUEUED_MS, 0.0)
