@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,31 @@ def test_each_rule_has_a_fixture_folder() -> None:
     assert {path.name for path in FIXTURES.iterdir() if path.is_dir()} == {*expected, "evidence"}
 
 
+def by_hand(code: str) -> list[Path]:
+    """A rule's fixtures, without those that are written from the probes."""
+    return [path for path in next(FIXTURES.glob(f"{code}-*")).glob("*.py") if path.name != "forms.py"]
+
+
 @pytest.mark.parametrize("code", sorted(load()))
 def test_fixtures_mark_their_own_rule(code: str) -> None:
-    folder = next(FIXTURES.glob(f"{code}-*"))
-    own = [mark for path in folder.glob("*.py") for mark in marks(path) if mark[1] == code]
+    own = [mark for path in by_hand(code) for mark in marks(path) if mark[1] == code]
     assert len(own) >= 8
+
+
+@pytest.mark.parametrize("code", sorted(load()))
+def test_fixtures_have_code_that_must_not_wait(code: str) -> None:
+    silent = [statement for path in by_hand(code) for statement in in_silent_functions(path)]
+    assert len(silent) >= 8
+
+
+def in_silent_functions(path: Path) -> list[ast.stmt]:
+    """The simple statements of the functions without a mark, docstrings left out."""
+    lines = {line for line, _ in marks(path)}
+    return [
+        statement
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef) and lines.isdisjoint(range(function.lineno, function.end_lineno + 1))
+        for statement in ast.walk(function)
+        if isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign, ast.Return, ast.Assert))
+        and not isinstance(getattr(statement, "value", None), ast.Constant)
+    ]
