@@ -71,6 +71,11 @@ class Form:
         return [*written(self.setup), *written(self.judged)]
 
     @property
+    def run(self) -> str:
+        """The judged statements as they stand in a fixture."""
+        return "\n".join(written(self.judged))
+
+    @property
     def found(self) -> list[str]:
         """The codes in the judged statements."""
         start = len(written(self.setup))
@@ -85,11 +90,10 @@ class Form:
     @property
     def leaves_its_inputs(self) -> bool:
         """Whether others can follow it in one function: an expression over tensors that changes none of them."""
-        text = "\n".join(written(self.judged))
         return (
             len(self.judged) == 1
             and isinstance(self.judged[0], ast.Expr)
-            and CHANGES.search(text) is None
+            and CHANGES.search(self.run) is None
             and all(isinstance(s, ast.Assign) and is_data(s.value) for s in self.setup)
         )
 
@@ -258,7 +262,7 @@ def needs_more(form: Form) -> bool:
 
 
 def left_out() -> set[tuple[str, str]]:
-    """The rule and the statements of forms that no fixture can show."""
+    """The rule and the statements of forms that do not stand in a fixture."""
     entries = tomllib.loads(LEFT_OUT.read_text(encoding="utf-8"))["form"]
     return {(entry["rule"], entry["run"]) for entry in entries if entry["why"]}
 
@@ -269,7 +273,7 @@ def chosen(found: list[Form]) -> dict[str, list[Form]]:
     usable = [f for f in found if bool(f.found) is f.waits and not needs_more(f)]
     best: dict[tuple[str, str], Form] = {}
     for form in usable:
-        if form.waits and (form.found[0], form.probe.run) not in out:
+        if form.waits and (form.found[0], form.run) not in out:
             key = (form.found[0], shape(form))
             if key not in best or form.cost < best[key].cost:
                 best[key] = form
@@ -278,7 +282,7 @@ def chosen(found: list[Form]) -> dict[str, list[Form]]:
         by_rule[code].append(form)
     quiet: dict[str, list[Form]] = defaultdict(list)
     for form in usable:
-        if not form.waits and form.quick and ("quiet", form.probe.run) not in out:
+        if not form.waits and form.quick and ("quiet", form.run) not in out:
             quiet[operation(form)].append(form)
     for code in sorted(by_rule):
         for name in dict.fromkeys(operation(f) for f in by_rule[code]):

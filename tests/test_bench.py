@@ -12,11 +12,15 @@ import pytest
 
 from syncfinder.cli import main
 from syncfinder.report.bench import duration, spread, tables
+from syncfinder.rules.catalogue import load as catalogue
 from syncfinder.runtime.bench import EXPERIMENTS, chosen
 from syncfinder.runtime.bench.reference import compare, load
 from syncfinder.runtime.bench.result import DONE, RETURNED, Experiment, Run, Spread, Times, read, write
 from syncfinder.runtime.bench.timing import WARMUP, Method, WrongData, measure, rotated
 from syncfinder.runtime.bench.timing import spread as spread_of
+
+RESULTS = Path(__file__).parents[1] / "bench" / "results"
+PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def test_each_round_begins_with_another_method() -> None:
@@ -199,6 +203,16 @@ def shown(run: Run) -> list[str | list[str]]:
     return [re.split(" *[│┃] *", row)[1:-1] if row[0] in "│┃" else row for row in rows]
 
 
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
+def test_the_results_in_the_repository_are_whole(path: Path) -> None:
+    found = read(path)
+    assert [(e.key, e.methods) for e in found.experiments] == [(e.key, e.methods) for e in EXPERIMENTS]
+    assert all(e.cases for e in found.experiments)
+    patterns = {case.split()[0] for case in found.experiments[-1].cases}
+    assert patterns == {r.code for r in catalogue().values() if r.family not in ("hazard", "measurement")}
+    assert path.with_suffix(".png").read_bytes().startswith(PNG)
+
+
 def test_the_tables() -> None:
     run = made()
     direct, pinned = run.experiments[0].methods
@@ -285,7 +299,7 @@ def test_a_saved_run_is_shown_and_drawn(saved: Path, capfd: pytest.CaptureFixtur
     said = capfd.readouterr()
     assert "SF102 g" in said.out and "256 tokens" not in said.out
     assert said.err == ""
-    assert (saved / "run.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert (saved / "run.png").read_bytes().startswith(PNG)
     assert sorted(p.name for p in saved.iterdir()) == ["run.json", "run.png"]
 
 

@@ -6,9 +6,22 @@ import ast
 
 import pytest
 
-from forms import CHANGES, FIXTURES, form_of, function_of, left_out, needed, needs_more, shape, texts, together, written
+from forms import (
+    CHANGES,
+    FIXTURES,
+    form_of,
+    forms,
+    function_of,
+    left_out,
+    needed,
+    needs_more,
+    shape,
+    texts,
+    together,
+    written,
+)
 from syncfinder.runtime.fixture import marks
-from syncfinder.runtime.probes import Probe, load
+from syncfinder.runtime.probes import Probe
 
 
 def test_the_files_are_those_of_the_probes() -> None:
@@ -104,5 +117,5 @@ def test_forms_with_the_same_inputs_share_a_function() -> None:
 
 
 def test_what_is_left_out_is_a_probe() -> None:
-    runs = {probe.run for probe in load()}
+    runs = {form.run for form in forms()}
     assert [run for _, run in left_out() if run not in runs] == []
