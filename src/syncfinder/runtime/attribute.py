@@ -22,8 +22,10 @@ from syncfinder.runtime.instruments import REPORT, Stall
 
 # the stream always has this much work before an instruction starts
 AHEAD_MS = 8.0
-# an instruction that takes this long, and ends with an idle stream, has waited
-LONG_MS = 4.0
+# what the debug mode did not report must wait for this much, too: an instruction that is slow on the host does not
+LONG_AHEAD_MS = 40.0
+# an instruction that takes this part of it, and ends with an idle stream, has waited
+LONG = 0.5
 
 
 @dataclass(slots=True)
@@ -50,8 +52,10 @@ def waits_of(call: Callable[[], Any], filename: str, source: str, stall: Stall, 
     call()
     lines = source.split("\n")
     found = Waits(_reported(call, filename, lines))
-    blocked = [_blocked(call, filename, lines, stall) for _ in range(rounds)]
+    blocked = [_blocked(call, filename, lines, stall, AHEAD_MS) for _ in range(rounds)]
     found.blocked = set.intersection(*blocked)
+    if not found.blocked <= found.reported:
+        found.blocked &= found.reported | _blocked(call, filename, lines, stall, LONG_AHEAD_MS)
     return found
 
 
@@ -79,11 +83,15 @@ def _reported(call: Callable[[], Any], filename: str, lines: list[str]) -> set[P
 
 def _innermost(frame: types.FrameType | None, filename: str, lines: list[str]) -> Place | None:
     """The place at which the innermost frame of the file stands."""
-    while frame is not None:
-        if frame.f_code.co_filename == filename:
-            return _place(frame.f_code, frame.f_lasti, lines)
+    found = _frame_in(frame, filename)
+    return _place(found.f_code, found.f_lasti, lines) if found is not None else None
+
+
+def _frame_in(frame: types.FrameType | None, filename: str) -> types.FrameType | None:
+    """The innermost frame of the file, from `frame` outwards."""
+    while frame is not None and frame.f_code.co_filename != filename:
         frame = frame.f_back
-    return None
+    return frame
 
 
 def _place(code: types.CodeType, instruction: int, lines: list[str]) -> Place | None:
@@ -102,44 +110,47 @@ def _characters(line: str, offset: int) -> int:
 class _Watch:
     """Keeps the stream busy, and notes the instruction that ran until it was idle."""
 
-    def __init__(self, filename: str, lines: list[str], stall: Stall) -> None:
-        self.filename, self.lines, self.stall = filename, lines, stall
+    def __init__(self, filename: str, lines: list[str], stall: Stall, ahead_ms: float) -> None:
+        self.filename, self.lines, self.stall, self.ahead_ms = filename, lines, stall, ahead_ms
         self.places: set[Place] = set()
         self.current: tuple[types.CodeType, int] | None = None
         self.started = 0.0
-        self.over = stall(AHEAD_MS)
-        self.busy_until = time.perf_counter() + AHEAD_MS / 1e3
+        self.over = stall(ahead_ms)
+        self.busy_until = time.perf_counter() + ahead_ms / 1e3
 
     def trace(self, frame: types.FrameType, event: str, argument: Any) -> Any:
         if frame.f_code.co_filename != self.filename:
             return None
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
-        if event in ("opcode", "return"):
-            self.step((frame.f_code, frame.f_lasti) if event == "opcode" else None)
+        if event == "opcode":
+            self.step((frame.f_code, frame.f_lasti))
+        elif event == "return":
+            # what comes is the rest of a call in the caller; between both may be code of others, such as an optimizer's
+            caller = _frame_in(frame.f_back, self.filename)
+            self.step((caller.f_code, caller.f_lasti) if caller is not None else None)
         return self.trace
 
     def step(self, following: tuple[types.CodeType, int] | None) -> None:
         """The current instruction is done: did it wait? Then make the stream busy for the following one."""
         now = time.perf_counter()
         idle = self.over.query()
-        if self.current is not None and idle and (now - self.started) * 1e3 >= LONG_MS:
+        if self.current is not None and idle and (now - self.started) * 1e3 >= LONG * self.ahead_ms:
             place = _place(*self.current, self.lines)
             if place is not None:
                 self.places.add(place)
         if idle:
             self.busy_until = now
-        if (self.busy_until - now) * 1e3 < AHEAD_MS:
-            self.over = self.stall(AHEAD_MS)
-            self.busy_until += AHEAD_MS / 1e3
-        if following is not None:
-            self.current = following
+        if (self.busy_until - now) * 1e3 < self.ahead_ms:
+            self.over = self.stall(self.ahead_ms)
+            self.busy_until += self.ahead_ms / 1e3
+        self.current = following
         self.started = time.perf_counter()
 
 
-def _blocked(call: Callable[[], Any], filename: str, lines: list[str], stall: Stall) -> set[Place]:
+def _blocked(call: Callable[[], Any], filename: str, lines: list[str], stall: Stall, ahead_ms: float) -> set[Place]:
     torch.cuda.synchronize()
-    watch = _Watch(filename, lines, stall)
+    watch = _Watch(filename, lines, stall, ahead_ms)
     before = sys.gettrace()
     sys.settrace(watch.trace)
     try:

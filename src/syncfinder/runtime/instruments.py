@@ -129,6 +129,16 @@ def _behind(prepare: Callable[[], Callable[[], Any]], stall: Stall, milliseconds
     return blocked, took
 
 
+def start_afresh(seed: int) -> None:
+    """Give torch's global state the values that a fresh process has, and seed its random numbers.
+
+    Using dynamo turns the distributions' checks off for the whole process (TorchPatcher.patch in
+    torch/_dynamo/eval_frame.py), so that constructors that wait by default no longer would.
+    """
+    torch.manual_seed(seed)
+    torch.distributions.Distribution.set_default_validate_args(__debug__)
+
+
 def need_gpu(command: str) -> None:
     """Raise RuntimeError, which names the command, if torch has no GPU here."""
     if not torch.cuda.is_available():

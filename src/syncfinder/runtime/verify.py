@@ -25,7 +25,7 @@ from syncfinder.files import write_whole
 from syncfinder.runtime.attribute import waits_of
 from syncfinder.runtime.fixture import QUEUED_MS, Seen, Twin, Verdict, compare, digest, fixture_files, marks
 from syncfinder.runtime.functions import FIXED, SEED, functions_of, load
-from syncfinder.runtime.instruments import Stall, machine, need_gpu, same
+from syncfinder.runtime.instruments import Stall, machine, need_gpu, same, start_afresh
 
 REPEATS = 5
 
@@ -104,7 +104,7 @@ def _relative(path: Path, root: Path) -> str:
 
 def _seeded(function: Callable[[], Any]) -> Callable[[], Any]:
     def call() -> Any:
-        torch.manual_seed(SEED)
+        start_afresh(SEED)
         return function()
 
     return call

@@ -14,7 +14,7 @@ from syncfinder.runtime.bench.copies import Cases
 from syncfinder.runtime.bench.timing import Method
 from syncfinder.runtime.fixture import QUEUED_MS, fixture_files
 from syncfinder.runtime.functions import SEED, Pair, functions_of, load, pairs_of
-from syncfinder.runtime.instruments import Stall, same
+from syncfinder.runtime.instruments import Stall, same, start_afresh
 
 # what these rules find does not wait: before and after differ in the outcome, not in time
 TIMELESS = ("hazard", "measurement")
@@ -32,7 +32,7 @@ def patterns(stall: Stall) -> Cases:
     for rule in sorted(catalogue().values(), key=lambda rule: rule.code):
         pair = None if rule.family in TIMELESS else _first_pair(folder / f"{rule.code}-{rule.name}")
         if pair is not None:
-            torch.manual_seed(SEED)
+            start_afresh(SEED)
             expected = pair.original()
             yield (
                 f"{rule.code} {pair.name}",
@@ -54,7 +54,7 @@ def _method(function: Callable[[], Any], queued: float, expected: Any, stall: St
         # once untimed: what another function left in torch's caches, or took from them, is not this one's doing
         function()
         torch.cuda.synchronize()
-        torch.manual_seed(SEED)
+        start_afresh(SEED)
         if queued:
             stall(queued)
 
