@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from syncfinder.report.formats import OUTPUT_FORMATS
 from syncfinder.sites.site import CONFIDENCES, Confidence
 from syncfinder.source.display import shown
 
-OUTPUT_FORMATS = ("full", "concise", "json")
 DEVICES = ("cuda", "cpu")
 _SELECTOR = re.compile(r"SF\d{0,3}|ALL")
 

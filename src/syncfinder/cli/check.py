@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from syncfinder.cli.shared import CLEAN, FAILED, FINDINGS, codes, save, settings_for, split, wants_color
+from syncfinder.report.formats import MACHINES, OUTPUT_FORMATS
 
 if TYPE_CHECKING:
     from syncfinder.check import Report
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--min-confidence", type=click.Choice(["certain", "likely", "possible"]), help="Leave out what is less sure."
 )
-@click.option("--output-format", type=click.Choice(["full", "concise", "json"]), help="How findings are written.")
+@click.option("--output-format", type=click.Choice(OUTPUT_FORMATS), help="How findings are written.")
 @click.option("--output-file", "-o", type=click.Path(dir_okay=False), help="Write findings here, not to stdout.")
 @click.option(
     "--exclude", multiple=True, callback=split, metavar="PATTERNS", help="Leave out what matches (gitignore)."
@@ -47,7 +48,7 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
     name = options["stdin_filename"] or "<stdin>"
     from_stdin = paths == ("-",)
     settings = settings_for(Path(name) if from_stdin else places[0], options)
-    progress = settings.output_format != "json" and sys.stderr.isatty()
+    progress = settings.output_format not in MACHINES and sys.stderr.isatty()
     if from_stdin:
         report = run([], settings, stdin=(name, _stdin_text(name)), progress=False)
     else:
@@ -86,16 +87,9 @@ def _write_report(report: Report, settings: Settings, output_file: str | None) -
 
 
 def _write(report: Report, settings: Settings, stream: TextIO, color: bool) -> None:
-    """Write the findings and, in the formats for people, the summary."""
     import shutil
-    from importlib import import_module
 
-    from syncfinder.report.summary import summary
+    from syncfinder.report.formats import Look, write
 
-    show_info = settings.show_info
     width = shutil.get_terminal_size().columns if stream.isatty() else None
-    writer = import_module(f"syncfinder.report.{settings.output_format}").write
-    writer(report.findings, report.files, stream, color=color, width=width, show_info=show_info)
-    failed = bool(report.errors)
-    if settings.output_format != "json" and (report.checked or not failed):
-        stream.write(summary(report.findings, report.checked, failed=failed, show_info=show_info) + "\n")
+    write(report, settings.output_format, stream, Look(color, width, settings.show_info))

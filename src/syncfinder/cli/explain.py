@@ -61,6 +61,7 @@ def explain(place: str, isolated: bool) -> int:
     """Say what is believed about every value on a line, why, and which findings stand there."""
     from syncfinder.explain import explain as run
     from syncfinder.report.explain import write
+    from syncfinder.report.formats import Look
     from syncfinder.source.decode import SourceError
 
     name, colon, line = place.rpartition(":")
@@ -71,5 +72,5 @@ def explain(place: str, isolated: bool) -> int:
         explanation = run(Path(name), int(line), settings)
     except (SourceError, ValueError) as error:
         raise click.ClickException(str(error)) from error
-    write(explanation, sys.stdout, color=wants_color(), width=None)
+    write(explanation, sys.stdout, Look(color=wants_color()))
     return CLEAN

@@ -1,12 +1,21 @@
-"""The last line of the formats for people."""
+"""How many findings there are: one line, in the formats for people."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from syncfinder.finding import Finding
 from syncfinder.sites.site import CONFIDENCES
+
+if TYPE_CHECKING:
+    from syncfinder.check import Report
+
+
+def of_report(report: Report, *, show_info: bool) -> str:
+    """Return the summary of a run."""
+    return summary(report.findings, report.checked, failed=bool(report.errors), show_info=show_info)
 
 
 def summary(findings: Sequence[Finding], checked: int, *, failed: bool, show_info: bool) -> str:

@@ -1,4 +1,4 @@
-"""What the formats for people share: which findings they show, and colours."""
+"""What the formats share: which findings, in which order, their wording, and colours."""
 
 from __future__ import annotations
 
@@ -13,6 +13,17 @@ LEVEL_STYLES = {"error": "bold red", "warning": "bold yellow", "info": "bold blu
 def visible(findings: Iterable[Finding], show_info: bool) -> list[Finding]:
     """The findings that a format for people shows."""
     return [f for f in findings if show_info or f.level != "info"]
+
+
+def ordered(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings as the formats for machines order them."""
+    return sorted(findings, key=lambda f: (f.filename, f.span.line, f.span.column, f.code))
+
+
+def with_help(finding: Finding) -> str:
+    """The message and, on lines of their own, what to write instead."""
+    message = one_line(finding.message)
+    return f"{message}\nhelp: {finding.fix.message}" if finding.fix is not None and finding.fix.message else message
 
 
 @dataclass(frozen=True, slots=True)
