@@ -65,12 +65,23 @@ def rules_table() -> str:
 
 
 def settings_table() -> str:
-    """Return the keys of `[tool.syncfinder]` with their defaults."""
-    from syncfinder.config import _KEYS, Settings
+    """Return the keys of `[tool.syncfinder]`: their defaults and, where `syncfinder.keys` declares them, their help."""
+    from importlib.util import find_spec
 
-    defaults = Settings()
-    rows = ((key, getattr(defaults, key.replace("-", "_"))) for key in _KEYS)
-    return "| key | default |\n|---|---|\n" + "".join(f"| `{key}` | {_toml(value)} |\n" for key, value in rows)
+    if find_spec("syncfinder.keys") is None:
+        from syncfinder.config import _KEYS, Settings
+
+        defaults = Settings()
+        rows = ((key, getattr(defaults, key.replace("-", "_"))) for key in _KEYS)
+        return "| key | default |\n|---|---|\n" + "".join(f"| `{key}` | {_toml(value)} |\n" for key, value in rows)
+
+    from syncfinder.keys import KEYS
+
+    lines = ["| key | default | what | example |", "|---|---|---|---|"]
+    for key in KEYS.values():
+        default = f"`{key.shown}`" if key.shown[:1] in '["{' or key.shown in ("true", "false") else key.shown
+        lines.append(f"| `{key.name}` | {_cell(default)} | {_cell(key.help)} | `{_cell(key.example)}` |")
+    return "\n".join(lines) + "\n"
 
 
 def formats_table() -> str:
