@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from syncfinder.config import Settings
@@ -31,23 +31,37 @@ class Report:
 
 
 def check(
-    paths: list[Path], settings: Settings, *, stdin: tuple[str, str] | None = None, progress: bool = False
+    paths: list[Path],
+    settings: Settings,
+    *,
+    settings_of: Callable[[str], Settings] | None = None,
+    stdin: tuple[str, str] | None = None,
+    progress: bool = False,
 ) -> Report:
-    """Check files and folders, or the (name, text) of a file given as `stdin`, and return everything to report."""
+    """Check files and folders, or the (name, text) of a file given as `stdin`, and return everything to report.
+
+    `settings_of` gives the settings of what is in a folder, where they are not the run's.
+    """
+
+    def settings_for(path: Path) -> Settings:
+        return settings if settings_of is None else settings_of(os.path.dirname(path))
+
     report = Report()
     if stdin is not None:
         files = [Path(os.path.abspath(stdin[0]))]
         texts = {files[0]: stdin[1]}
     else:
-        found = discover(paths, settings.exclude, settings.respect_gitignore, settings.root)
+        found = discover(paths, settings, settings_of)
         files, texts = found.files, {}
         report.notes, report.errors = list(found.notes), list(found.errors)
 
-    observed = observe(files, texts, settings, progress)
+    observed = Observations()
+    for own, alike in grouped(files, settings_for):
+        observed.add(observe(alike, files, texts, replace(own, jobs=settings.jobs), progress).only(alike))
     report.errors += observed.errors
     report.checked = len(files) - len(observed.failed)
 
-    wanted = {path: select(sites, settings) for path, sites in observed.sites.items()}
+    wanted = {path: select(path, sites, settings_for(path)) for path, sites in observed.sites.items()}
     for finding, file, suppressed in word(wanted, texts, settings):
         if suppressed:
             report.suppressed += 1
@@ -58,14 +72,25 @@ def check(
     return report
 
 
-def observe(files: list[Path], texts: dict[Path, str], settings: Settings, progress: bool) -> Observations:
-    """Infer the sites of all files, in worker processes where that pays."""
+def grouped(files: list[Path], settings_for: Callable[[Path], Settings]) -> Iterable[tuple[Settings, list[Path]]]:
+    """The files by settings that steer the inference alike."""
+    groups: dict[object, tuple[Settings, list[Path]]] = {}
+    for path in files:
+        own = settings_for(path)
+        groups.setdefault(own.inference, (own, []))[1].append(path)
+    return groups.values()
+
+
+def observe(
+    files: list[Path], checked: list[Path], texts: dict[Path, str], settings: Settings, progress: bool
+) -> Observations:
+    """Infer the sites of files, in worker processes where that pays. `checked` are all files of the run."""
     jobs = settings.jobs or os.cpu_count() or 1
     if jobs > 1 and len(files) > 1 and hasattr(os, "fork") and bytes_of(files) > PARALLEL_BYTES:
         from syncfinder.workers import observe_parallel
 
-        return observe_parallel(files, texts, settings, min(jobs, len(files)), progress)
-    return with_deep_stack(lambda: observe_here(files, files, texts, settings))
+        return observe_parallel(files, checked, texts, settings, min(jobs, len(files)), progress)
+    return with_deep_stack(lambda: observe_here(files, checked, texts, settings))
 
 
 def bytes_of(files: list[Path]) -> int:
@@ -74,12 +99,18 @@ def bytes_of(files: list[Path]) -> int:
     return sum(sizes(files))
 
 
-def select(sites: list[Site], settings: Settings) -> list[Site]:
-    """Keep the sites that the settings ask for, before anything is worded."""
+def select(path: Path, sites: list[Site], settings: Settings) -> list[Site]:
+    """Keep the sites of a file that its settings ask for, at the levels that they say, before anything is worded."""
     from syncfinder.rules.catalogue import by_kind
 
     rules = by_kind()
-    return [s for s in sites if settings.keeps(s.confidence) and settings.selects(rules[s.kind].code)]
+    out = []
+    for site in sites:
+        code = rules[site.kind].code
+        if settings.keeps(site.confidence) and settings.selects_in(path, code):
+            site.level = settings.level_of(code, site.level)
+            out.append(site)
+    return out
 
 
 def word(

@@ -16,12 +16,6 @@ from syncfinder.sites.site import Site
 from syncfinder.source.decode import SourceError, read
 from syncfinder.source.file import SourceFile
 
-# Functions that a serving or decoding loop runs every step: what they reach is hot.
-HOT_ENTRIES = frozenset({
-    "forward", "generate", "decode", "step", "prefill", "sample", "run_batch", "event_loop_normal",
-    "event_loop_overlap", "execute_model", "forward_batch_generation", "denoise", "training_step",
-    "compute_logits", "propose",
-})  # fmt: skip
 # A file's worth of inference in Python frames; the stack of the thread that runs it must hold them.
 RECURSION_LIMIT = 30_000
 STACK_BYTES = 512 * 1024 * 1024
@@ -37,6 +31,17 @@ class Observations:
     sites: dict[Path, list[Site]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     failed: set[Path] = field(default_factory=set)
+
+    def add(self, other: Observations) -> None:
+        """Take in what was seen of other files."""
+        self.sites.update(other.sites)
+        self.errors += other.errors
+        self.failed |= other.failed
+
+    def only(self, files: list[Path]) -> Observations:
+        """Return what was seen in some files, with all that went wrong."""
+        kept = set(files)
+        return Observations({path: s for path, s in self.sites.items() if path in kept}, self.errors, self.failed)
 
 
 def with_deep_stack(work: Callable[[], T]) -> T:
@@ -88,7 +93,7 @@ def observe_here(
     from syncfinder.source.modules import Roots
     from syncfinder.torchmodel.model import load
 
-    project = Project(load(settings.torch_version), Roots(), settings.assume_device == "cuda", HOT_ENTRIES)
+    project = Project(load(settings.torch_version), Roots(), settings)
     project.checked = set(checked)
     observed = Observations()
     for path in files:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from syncfinder.cli.shared import CLEAN, FAILED, FINDINGS, codes, save, settings_for, split, wants_color
+from syncfinder.cli.shared import (
+    CLEAN,
+    FAILED,
+    FINDINGS,
+    codes,
+    configuration_for,
+    configured,
+    save,
+    split,
+    wants_color,
+)
 
 if TYPE_CHECKING:
     from syncfinder.check import Report
@@ -26,14 +36,18 @@ if TYPE_CHECKING:
 @click.option("--output-format", type=click.Choice(["full", "concise", "json"]), help="How findings are written.")
 @click.option("--output-file", "-o", type=click.Path(dir_okay=False), help="Write findings here, not to stdout.")
 @click.option(
-    "--exclude", multiple=True, callback=split, metavar="PATTERNS", help="Leave out what matches (gitignore)."
+    "--exclude", multiple=True, callback=split, metavar="PATTERNS", help="Leave out what matches, not the default."
 )
+@click.option(
+    "--extend-exclude", multiple=True, callback=split, metavar="PATTERNS", help="Leave out what matches as well."
+)
+@click.option("--force-exclude", is_flag=True, help="Leave it out even when it is given by name.")
 @click.option("--torch-version", metavar="VERSION", help="The torch that the code runs with, such as 2.11.")
 @click.option("--show-info", is_flag=True, help="Show findings in set-up code, error paths and the like too.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 when there are findings.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="How many processes to use.")
 @click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
-@click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
+@configured
 @click.option("--stdin-filename", metavar="NAME", help="The name of the file that is read from stdin.")
 def check(paths: tuple[str, ...], **options: Any) -> int:
     """Check files and folders (default: the working directory), or the source on stdin when the path is `-`."""
@@ -46,12 +60,13 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
     places = [Path(path) for path in paths or (".",)]
     name = options["stdin_filename"] or "<stdin>"
     from_stdin = paths == ("-",)
-    settings = settings_for(Path(name) if from_stdin else places[0], options)
+    configuration = configuration_for(options)
+    settings = configuration.of(Path(name) if from_stdin else places[0])
     progress = settings.output_format != "json" and sys.stderr.isatty()
     if from_stdin:
-        report = run([], settings, stdin=(name, _stdin_text(name)), progress=False)
+        report = run([], settings, stdin=(name, _stdin_text(name)))
     else:
-        report = run(places, settings, stdin=None, progress=progress)
+        report = run(places, settings, settings_of=configuration.of_folder, progress=progress)
     for note in report.notes:
         click.echo(f"note: {note}", err=True)
     for error in report.errors:
