@@ -12,7 +12,7 @@ from syncfinder.finding import Finding
 from syncfinder.sites.site import Site
 from syncfinder.source.discover import discover
 from syncfinder.source.file import SourceFile
-from syncfinder.stages import Observations, observe_here, with_deep_stack, word_file
+from syncfinder.stages import Observations, observe_here, source_of, with_deep_stack, word_file
 
 PARALLEL_BYTES = 400_000  # below this much source, starting workers costs more than it saves
 PARALLEL_SITES = 400
@@ -66,6 +66,13 @@ def check(
         if suppressed:
             report.suppressed += 1
         else:
+            report.findings.append(finding)
+            report.files[finding.filename] = file
+    for path in sorted(observed.commented):
+        from syncfinder.gate.comments import comment_findings
+
+        file = source_of(path, texts)
+        for finding in comment_findings(file, observed.sites.get(path, []), settings_for(path)):
             report.findings.append(finding)
             report.files[finding.filename] = file
     report.findings.sort(key=lambda f: (f.filename, f.span.line, f.span.column, f.code))

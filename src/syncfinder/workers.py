@@ -125,6 +125,7 @@ def united(parts: list[Observations]) -> Observations:
     for part in parts:
         out.errors += part.errors
         out.failed |= part.failed
+        out.commented |= part.commented
         for path, sites in part.sites.items():
             have = merged.setdefault(path, {})
             for site in sites:

@@ -76,6 +76,9 @@ TOKENIZER_METHODS = {"__call__", "encode", "encode_plus", "batch_encode_plus", "
 OTHER_PLATFORMS = {"is_cpu", "_is_cpu", "is_mps", "_is_mps"}
 EVENT = re.compile(r"(^|_)(ev|evt|event|events)(_|$)")
 BOUNDARIES = re.compile(r"(allow|permit|expect|ok).*sync|sync.*(allow|ok|permit)", re.IGNORECASE)
+# Regions in which the program itself lets no sync pass. `no_sync` alone is about gradients.
+GUARDS = re.compile(r"(^|_)(no|forbid|disallow|deny|without)_(gpu|cuda|device|host)_?sync", re.IGNORECASE)
+DEBUG_MODE = "sync_debug_mode"
 # Decorators of kernel languages: what they stand at is compiled for the GPU, and never run by Python.
 KERNEL_DECORATORS = {
     "triton.jit", "triton.constexpr_function", "cute.jit", "cute.kernel", "cute.experimental.jit",
