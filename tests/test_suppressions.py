@@ -101,13 +101,14 @@ def test_levels_and_other_settings(check: Check) -> None:
 
 def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    body = "    host.tolist  # syncfinder: ignore[SF102, SF2] once\n    x.tolist()  # noqa # syncfinder: ignore[SF1, SF2]\n"
+    body = "    host.tolist  # syncfinder: ignore[SF102, SF2] once\n"
+    body += "    x.tolist()  # noqa # syncfinder: ignore[SF1, SF2]\n"
     (tmp_path / "m.py").write_text(HEAD + body)
     assert main(["check", "m.py", "--output-format", "concise"]) == 1
     assert capsys.readouterr().out.splitlines() == [
-        "m.py:6:18: SF001 `# syncfinder: ignore[SF102, SF2]` suppresses nothing [certain]",
-        "m.py:7:24: SF001 `SF2` in `# syncfinder: ignore[SF1, SF2]` suppresses nothing [certain]",
-        "m.py:7:24: SF002 `# syncfinder: ignore[SF1, SF2]` does not say why the wait is meant [certain]",
+        "m.py:6:18: SF001 `# syncfinder: ignore[SF102, SF2]` suppresses nothing",
+        "m.py:7:24: SF001 `SF2` in `# syncfinder: ignore[SF1, SF2]` suppresses nothing",
+        "m.py:7:24: SF002 `# syncfinder: ignore[SF1, SF2]` does not say why the wait is meant",
         "Found 3 findings (3 certain) in 1 of 1 file",
     ]
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 @click.option("--force-exclude", is_flag=True, help="Leave it out even when it is given by name.")
 @click.option("--torch-version", metavar="VERSION", help="The torch that the code runs with, such as 2.11.")
 @click.option("--show-info", is_flag=True, help="Show findings in set-up code, error paths and the like too.")
+@click.option("--add-ignore", metavar="REASON", help="Write a suppression with this reason for each finding.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 when there are findings.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="How many processes to use.")
 @click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
@@ -57,6 +58,8 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
         raise click.UsageError("`-` reads stdin and cannot be combined with paths")
     if options["stdin_filename"] is not None and paths != ("-",):
         raise click.UsageError("--stdin-filename needs `-` as the path")
+    if options["add_ignore"] is not None:
+        _check_reason(options["add_ignore"], paths)
     places = [Path(path) for path in paths or (".",)]
     name = options["stdin_filename"] or "<stdin>"
     from_stdin = paths == ("-",)
@@ -71,11 +74,33 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
         click.echo(f"note: {note}", err=True)
     for error in report.errors:
         click.echo(f"error: {error}", err=True)
+    if options["add_ignore"] is not None:
+        return _add_ignores(report, settings, options["add_ignore"])
     _write_report(report, settings, options["output_file"])
     if report.errors:
         return FAILED
     failing = any(finding.level != "info" for finding in report.findings)
     return FINDINGS if failing and not options["exit_zero"] else CLEAN
+
+
+def _check_reason(reason: str, paths: tuple[str, ...]) -> None:
+    if paths == ("-",):
+        raise click.UsageError("--add-ignore changes files, and stdin is none")
+    if not reason.strip(" \t:-") or not reason.isprintable() or "#" in reason:
+        raise click.UsageError("--add-ignore needs a reason: one line of text without `#`")
+
+
+def _add_ignores(report: Report, settings: Settings, reason: str) -> int:
+    """Write suppressions for what would be reported; findings about suppressions themselves stay."""
+    from syncfinder.gate.add_ignore import add_ignores
+
+    wanted = [f for f in report.findings if (f.level != "info" or settings.show_info) and f.family != "suppression"]
+    added = add_ignores(wanted, reason.strip())
+    for error in added.errors:
+        click.echo(f"error: {error}", err=True)
+    comments = "1 suppression" if added.comments == 1 else f"{added.comments} suppressions"
+    click.echo(f"Added {comments} in {'1 file' if added.files == 1 else f'{added.files} files'}.")
+    return FAILED if added.errors or report.errors else CLEAN
 
 
 def _stdin_text(name: str) -> str:

@@ -94,4 +94,5 @@ def _finding(rule: Rule, file: SourceFile, span: Span, message: str, advice: str
         confidence="certain",
         family=rule.family,
         fix=Suggestion(advice),
+        statement=(span.line, span.end_line),
     )
