@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from syncfinder.config import Settings
 from syncfinder.finding import Finding
@@ -13,6 +14,9 @@ from syncfinder.sites.site import Site
 from syncfinder.source.discover import discover
 from syncfinder.source.file import SourceFile
 from syncfinder.stages import Observations, observe_here, source_of, with_deep_stack, word_file
+
+if TYPE_CHECKING:
+    from syncfinder.gate.baseline import Baseline
 
 PARALLEL_BYTES = 400_000  # below this much source, starting workers costs more than it saves
 PARALLEL_SITES = 400
@@ -26,7 +30,9 @@ class Report:
     errors: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     files: dict[str, SourceFile] = field(default_factory=dict)
+    paths: list[Path] = field(default_factory=list)  # the files that were checked
     checked: int = 0
+    known: int = 0  # findings that the baseline knows
     suppressed: int = 0
 
 
@@ -36,17 +42,20 @@ def check(
     *,
     settings_of: Callable[[str], Settings] | None = None,
     stdin: tuple[str, str] | None = None,
+    baseline: bool = True,
     progress: bool = False,
 ) -> Report:
     """Check files and folders, or the (name, text) of a file given as `stdin`, and return everything to report.
 
-    `settings_of` gives the settings of what is in a folder, where they are not the run's.
+    `settings_of` gives the settings of what is in a folder, where they are not the run's. Without `baseline`, the
+    settings' baseline is left alone. Raises UserError for settings or a baseline that cannot be used.
     """
 
     def settings_for(path: Path) -> Settings:
         return settings if settings_of is None else settings_of(os.path.dirname(path))
 
     report = Report()
+    known = _baseline(settings) if baseline else None
     if stdin is not None:
         files = [Path(os.path.abspath(stdin[0]))]
         texts = {files[0]: stdin[1]}
@@ -59,7 +68,8 @@ def check(
     for own, alike in grouped(files, settings_for):
         observed.add(observe(alike, files, texts, replace(own, jobs=settings.jobs), progress).only(alike))
     report.errors += observed.errors
-    report.checked = len(files) - len(observed.failed)
+    report.paths = [path for path in files if path not in observed.failed]
+    report.checked = len(report.paths)
 
     wanted = {path: select(path, sites, settings_for(path)) for path, sites in observed.sites.items()}
     for finding, file, suppressed in word(wanted, texts, settings):
@@ -76,7 +86,28 @@ def check(
             report.findings.append(finding)
             report.files[finding.filename] = file
     report.findings.sort(key=lambda f: (f.filename, f.span.line, f.span.column, f.code))
+    if known is not None:
+        _leave_out(known, report)
     return report
+
+
+def _baseline(settings: Settings) -> Baseline | None:
+    if not settings.baseline:
+        return None
+    from syncfinder.gate.baseline import load
+
+    return load(Path(settings.baseline))
+
+
+def _leave_out(known: Baseline, report: Report) -> None:
+    """Leave out the findings that a baseline knows."""
+    from datetime import date
+
+    from syncfinder.gate.baseline import notes
+
+    match = known.match(report.findings, report.files, report.paths, date.today())
+    report.findings, report.known = match.new, match.known
+    report.notes += notes(match, str(known.path))
 
 
 def grouped(files: list[Path], settings_for: Callable[[Path], Settings]) -> Iterable[tuple[Settings, list[Path]]]:

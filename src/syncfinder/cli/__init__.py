@@ -14,6 +14,7 @@ from typing import TextIO
 import click
 
 from syncfinder import __version__
+from syncfinder.cli.baseline import baseline
 from syncfinder.cli.check import check
 from syncfinder.cli.config import config
 from syncfinder.cli.explain import explain, rule
@@ -72,5 +73,5 @@ def cli() -> None:
     """Find hidden GPU synchronisation points in PyTorch code."""
 
 
-for _command in (check, rule, explain, config, verify, measure):
+for _command in (check, rule, explain, config, baseline, verify, measure):
     cli.add_command(_command)

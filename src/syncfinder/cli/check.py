@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 @click.option("--force-exclude", is_flag=True, help="Leave it out even when it is given by name.")
 @click.option("--torch-version", metavar="VERSION", help="The torch that the code runs with, such as 2.11.")
 @click.option("--show-info", is_flag=True, help="Show findings in set-up code, error paths and the like too.")
+@click.option("--baseline", type=click.Path(dir_okay=False), help="Report only what this file does not know.")
 @click.option("--add-ignore", metavar="REASON", help="Write a suppression with this reason for each finding.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 when there are findings.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="How many processes to use.")
@@ -138,4 +139,5 @@ def _write(report: Report, settings: Settings, stream: TextIO, color: bool) -> N
     writer(report.findings, report.files, stream, color=color, width=width, show_info=show_info)
     failed = bool(report.errors)
     if settings.output_format != "json" and (report.checked or not failed):
-        stream.write(summary(report.findings, report.checked, failed=failed, show_info=show_info) + "\n")
+        line = summary(report.findings, report.checked, failed=failed, show_info=show_info, known=report.known)
+        stream.write(line + "\n")
