@@ -17,6 +17,7 @@ from syncfinder.stages import Observations, observe_here, source_of, with_deep_s
 
 if TYPE_CHECKING:
     from syncfinder.gate.baseline import Baseline
+    from syncfinder.gate.changes import Change
 
 PARALLEL_BYTES = 400_000  # below this much source, starting workers costs more than it saves
 PARALLEL_SITES = 400
@@ -43,12 +44,14 @@ def check(
     settings_of: Callable[[str], Settings] | None = None,
     stdin: tuple[str, str] | None = None,
     baseline: bool = True,
+    changed_since: str | None = None,
     progress: bool = False,
 ) -> Report:
     """Check files and folders, or the (name, text) of a file given as `stdin`, and return everything to report.
 
     `settings_of` gives the settings of what is in a folder, where they are not the run's. Without `baseline`, the
-    settings' baseline is left alone. Raises UserError for settings or a baseline that cannot be used.
+    settings' baseline is left alone. With `changed_since`, a git revision, only what changes since then bring is
+    reported. Raises UserError for settings, a baseline or a revision that cannot be used.
     """
 
     def settings_for(path: Path) -> Settings:
@@ -56,6 +59,7 @@ def check(
 
     report = Report()
     known = _baseline(settings) if baseline else None
+    change = _change(changed_since, paths) if changed_since is not None else None
     if stdin is not None:
         files = [Path(os.path.abspath(stdin[0]))]
         texts = {files[0]: stdin[1]}
@@ -64,6 +68,23 @@ def check(
         files, texts = found.files, {}
         report.notes, report.errors = list(found.notes), list(found.errors)
 
+    analyse(files, texts, settings, settings_for, report, progress)
+    if known is not None:
+        _leave_out(known, report)
+    if change is not None:
+        _keep_changed(change, files, settings, settings_for, report, progress)
+    return report
+
+
+def analyse(
+    files: list[Path],
+    texts: dict[Path, str],
+    settings: Settings,
+    settings_for: Callable[[Path], Settings],
+    report: Report,
+    progress: bool,
+) -> None:
+    """Infer the sites of files, word those that their settings ask for, and put the findings into a report."""
     observed = Observations()
     for own, alike in grouped(files, settings_for):
         observed.add(observe(alike, files, texts, replace(own, jobs=settings.jobs), progress).only(alike))
@@ -86,9 +107,6 @@ def check(
             report.findings.append(finding)
             report.files[finding.filename] = file
     report.findings.sort(key=lambda f: (f.filename, f.span.line, f.span.column, f.code))
-    if known is not None:
-        _leave_out(known, report)
-    return report
 
 
 def _baseline(settings: Settings) -> Baseline | None:
@@ -108,6 +126,40 @@ def _leave_out(known: Baseline, report: Report) -> None:
     match = known.match(report.findings, report.files, report.paths, date.today())
     report.findings, report.known = match.new, match.known
     report.notes += notes(match, str(known.path))
+
+
+def _change(revision: str, paths: list[Path]) -> Change:
+    from syncfinder.gate.changes import Change
+
+    return Change(revision, paths[0])
+
+
+def _keep_changed(
+    change: Change,
+    files: list[Path],
+    settings: Settings,
+    settings_for: Callable[[Path], Settings],
+    report: Report,
+    progress: bool,
+) -> None:
+    """Keep the findings on changed lines, and those elsewhere that a check of the old tree does not find."""
+    touched = [f for f in report.findings if change.touches(f)]
+    others = [f for f in report.findings if not change.touches(f)]
+    caused: list[Finding] = []
+    if others and (change.any or any(change.old_name(str(path)) is None for path in files)):
+        with change.old_tree(files) as today:
+
+            def old_settings(path: Path) -> Settings:
+                return replace(settings_for(today[path]), per_file_ignores=())  # their patterns are for today's paths
+
+            before = Report()
+            analyse(list(today), {}, settings, old_settings, before, progress)
+            caused = change.caused(others, report.files, change.kept_keys(before.findings, before.files, today))
+    if caused:
+        count = "1 finding stands" if len(caused) == 1 else f"{len(caused)} findings stand"
+        report.notes.append(f"{count} on lines that did not change: the change causes what they say")
+    kept = {id(finding) for finding in (*touched, *caused)}
+    report.findings = [f for f in report.findings if id(f) in kept]
 
 
 def grouped(files: list[Path], settings_for: Callable[[Path], Settings]) -> Iterable[tuple[Settings, list[Path]]]:

@@ -43,8 +43,10 @@ if TYPE_CHECKING:
 )
 @click.option("--force-exclude", is_flag=True, help="Leave it out even when it is given by name.")
 @click.option("--torch-version", metavar="VERSION", help="The torch that the code runs with, such as 2.11.")
+@click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
 @click.option("--show-info", is_flag=True, help="Show findings in set-up code, error paths and the like too.")
 @click.option("--baseline", type=click.Path(dir_okay=False), help="Report only what this file does not know.")
+@click.option("--changed-since", metavar="REV", help="Report only what changes since this git revision bring.")
 @click.option("--add-ignore", metavar="REASON", help="Write a suppression with this reason for each finding.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 when there are findings.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="How many processes to use.")
@@ -59,6 +61,8 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
         raise click.UsageError("`-` reads stdin and cannot be combined with paths")
     if options["stdin_filename"] is not None and paths != ("-",):
         raise click.UsageError("--stdin-filename needs `-` as the path")
+    if options["changed_since"] is not None and paths == ("-",):
+        raise click.UsageError("--changed-since needs files, and stdin is none")
     if options["add_ignore"] is not None:
         _check_reason(options["add_ignore"], paths)
     places = [Path(path) for path in paths or (".",)]
@@ -70,14 +74,20 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
     if from_stdin:
         report = run([], settings, stdin=(name, _stdin_text(name)))
     else:
-        report = run(places, settings, settings_of=configuration.of_folder, progress=progress)
+        report = run(
+            places,
+            settings,
+            settings_of=configuration.of_folder,
+            changed_since=options["changed_since"],
+            progress=progress,
+        )
     for note in report.notes:
         click.echo(f"note: {note}", err=True)
     for error in report.errors:
         click.echo(f"error: {error}", err=True)
     if options["add_ignore"] is not None:
         return _add_ignores(report, settings, options["add_ignore"])
-    _write_report(report, settings, options["output_file"])
+    _write_report(report, settings, options["output_file"], statistics=options["statistics"])
     if report.errors:
         return FAILED
     failing = any(finding.level != "info" for finding in report.findings)
@@ -113,17 +123,29 @@ def _stdin_text(name: str) -> str:
         raise click.ClickException(str(error)) from error
 
 
-def _write_report(report: Report, settings: Settings, output_file: str | None) -> None:
+def _write_report(report: Report, settings: Settings, output_file: str | None, *, statistics: bool) -> None:
+    write = _write_statistics if statistics else _write
     if output_file is None:
-        _write(report, settings, sys.stdout, wants_color())
+        write(report, settings, sys.stdout, wants_color())
         return
     from io import StringIO
 
     from syncfinder.files import write_whole
 
     stream = StringIO()
-    _write(report, settings, stream, False)
+    write(report, settings, stream, False)
     save(lambda: write_whole(Path(output_file), stream.getvalue()), output_file)
+
+
+def _write_statistics(report: Report, settings: Settings, stream: TextIO, color: bool) -> None:
+    """Count the findings that would be listed."""
+    from syncfinder.report.statistics import write
+    from syncfinder.report.text import visible
+
+    as_json = settings.output_format == "json"
+    write(visible(report.findings, settings.show_info or as_json), stream, as_json=as_json)
+    if not as_json:
+        _write_summary(report, settings, stream)
 
 
 def _write(report: Report, settings: Settings, stream: TextIO, color: bool) -> None:
@@ -131,13 +153,18 @@ def _write(report: Report, settings: Settings, stream: TextIO, color: bool) -> N
     import shutil
     from importlib import import_module
 
-    from syncfinder.report.summary import summary
-
     show_info = settings.show_info
     width = shutil.get_terminal_size().columns if stream.isatty() else None
     writer = import_module(f"syncfinder.report.{settings.output_format}").write
     writer(report.findings, report.files, stream, color=color, width=width, show_info=show_info)
+    if settings.output_format != "json":
+        _write_summary(report, settings, stream)
+
+
+def _write_summary(report: Report, settings: Settings, stream: TextIO) -> None:
+    from syncfinder.report.summary import summary
+
     failed = bool(report.errors)
-    if settings.output_format != "json" and (report.checked or not failed):
-        line = summary(report.findings, report.checked, failed=failed, show_info=show_info, known=report.known)
-        stream.write(line + "\n")
+    if report.checked or not failed:
+        text = summary(report.findings, report.checked, failed=failed, show_info=settings.show_info, known=report.known)
+        stream.write(text + "\n")
