@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 FAMILIES = {
+    "suppression": "Comments that suppress",
     "value-read": "A value is read",
     "truth-test": "A truth value is asked for",
     "shape": "A size depends on values",
@@ -65,16 +66,7 @@ def rules_table() -> str:
 
 
 def settings_table() -> str:
-    """Return the keys of `[tool.syncfinder]`: their defaults and, where `syncfinder.keys` declares them, their help."""
-    from importlib.util import find_spec
-
-    if find_spec("syncfinder.keys") is None:
-        from syncfinder.config import _KEYS, Settings
-
-        defaults = Settings()
-        rows = ((key, getattr(defaults, key.replace("-", "_"))) for key in _KEYS)
-        return "| key | default |\n|---|---|\n" + "".join(f"| `{key}` | {_toml(value)} |\n" for key, value in rows)
-
+    """Return the keys of `[tool.syncfinder]`, each with its default, what it does, and an example."""
     from syncfinder.keys import KEYS
 
     lines = ["| key | default | what | example |", "|---|---|---|---|"]
@@ -103,16 +95,6 @@ TABLES: dict[str, Callable[[], str]] = {"rules": rules_table, "settings": settin
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
-
-
-def _toml(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
-    if isinstance(value, tuple):
-        return "`[" + ", ".join(f'"{item}"' for item in value) + "]`"
-    return f'`"{value}"`'
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

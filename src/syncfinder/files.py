@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 
@@ -12,9 +13,21 @@ def write_whole(path: Path, text: str) -> None:
     Raises:
         OSError: it cannot be written; what was there before still is.
     """
+    write_bytes_whole(path, text.encode("utf-8", errors="backslashreplace"))
+
+
+def write_bytes_whole(path: Path, data: bytes) -> None:
+    """Write a file so that nobody ever sees half of it; a file that is replaced keeps its mode, a link its target.
+
+    Raises:
+        OSError: it cannot be written; what was there before still is.
+    """
+    path = Path(os.path.realpath(path))
     partial = path.with_name(path.name + ".part")
     try:
-        partial.write_text(text, encoding="utf-8", errors="backslashreplace")
+        partial.write_bytes(data)
+        if path.exists():
+            shutil.copymode(path, partial)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)

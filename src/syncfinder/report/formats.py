@@ -34,8 +34,14 @@ class Look:
 
 def write(report: Report, output_format: str, stream: TextIO, look: Look) -> None:
     """Write a report in one of `OUTPUT_FORMATS`."""
+    import_module(f"syncfinder.report.{output_format.replace('-', '_')}").write(report, stream, look)
+    if output_format in TEXT:
+        write_summary(report, stream, show_info=look.show_info)
+
+
+def write_summary(report: Report, stream: TextIO, *, show_info: bool) -> None:
+    """Write the line that ends a report on a terminal; none if nothing could be checked."""
     from syncfinder.report.summary import of_report
 
-    import_module(f"syncfinder.report.{output_format.replace('-', '_')}").write(report, stream, look)
-    if output_format in TEXT and (report.checked or not report.errors):
-        stream.write(of_report(report, show_info=look.show_info) + "\n")
+    if report.checked or not report.errors:
+        stream.write(of_report(report, show_info=show_info) + "\n")

@@ -15,14 +15,21 @@ if TYPE_CHECKING:
 
 def of_report(report: Report, *, show_info: bool) -> str:
     """Return the summary of a run."""
-    return summary(report.findings, report.checked, failed=bool(report.errors), show_info=show_info)
+    failed = bool(report.errors)
+    return summary(report.findings, report.checked, failed=failed, show_info=show_info, known=report.known)
 
 
-def summary(findings: Sequence[Finding], checked: int, *, failed: bool, show_info: bool) -> str:
+def summary(findings: Sequence[Finding], checked: int, *, failed: bool, show_info: bool, known: int = 0) -> str:
     """Say how many findings there are in how many files.
 
-    `checked` counts the files that were checked; `failed` says that something else could not be.
+    `checked` counts the files that were checked; `failed` says that something else could not be; `known` are the
+    findings that a baseline knows.
     """
+    text = _counts(findings, checked, failed=failed, show_info=show_info)
+    return text + (f"; {known} known {'one is' if known == 1 else 'ones are'} in the baseline" if known else "")
+
+
+def _counts(findings: Sequence[Finding], checked: int, *, failed: bool, show_info: bool) -> str:
     counted = [f for f in findings if f.level != "info"]
     info = len(findings) - len(counted)
     hint = "" if show_info else " (--show-info)"
