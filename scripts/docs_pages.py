@@ -28,6 +28,8 @@ FAMILIES = {
     "shape": "A size depends on values",
     "upload": "Host data go to the GPU",
     "wait": "The wait itself",
+    "hazard": "A copy is not waited for",
+    "measurement": "The wrong moment is measured",
 }
 _TABLE = re.compile(r"<!-- table: (\w+) -->")
 

@@ -264,6 +264,23 @@ def test_sarif(findings: list[Finding], here: Path) -> None:
     assert snippet == "(\n            a.item()\n        )"
 
 
+def test_related_places_come_behind_the_reasons_and_none_twice(findings: list[Finding]) -> None:
+    reason = findings[0].why[0]
+    related = (
+        {"message": reason.text, "filename": reason.path, "location": {"row": reason.line, "column": 1}},
+        {"message": "`copy` starts", "filename": "/lib/x.py", "location": {"row": 9, "column": 5}},
+    )
+    hazard = replace(findings[0], related=related)
+    [result] = sarif([hazard])["results"]
+    places = [(p["message"]["text"], p["physicalLocation"]["region"]) for p in result["relatedLocations"]]
+    assert places == [("`a` is a parameter", {"startLine": 4}), ("`copy` starts", {"startLine": 9})]
+    why = [line for line in written("html", [hazard]).splitlines() if 'class="why"' in line]
+    assert why == [
+        '<p class="why">Why: <code>a</code> is a parameter (pkg/a b,c.py:4)</p>',
+        '<p class="why">Why: <code>copy</code> starts (/lib/x.py:9)</p>',
+    ]
+
+
 def test_sarif_of_nothing() -> None:
     run = sarif([])
     assert run["results"] == []

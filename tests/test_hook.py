@@ -88,6 +88,17 @@ def test_a_commit_checks_the_changed_files_with_the_project_around_them(git: Git
     check_a_commit(git)
 
 
+def test_what_the_settings_exclude_is_not_checked_although_pre_commit_names_it(git: Git) -> None:
+    configure(installed())
+    Path("syncfinder.toml").write_text('extend-exclude = ["pkg/new.py"]\n')
+    Path("pkg", "new.py").write_text(OLD)
+    git("add", "-A")
+    assert git("commit", "-m", "excluded").returncode == 0
+    Path("pkg", "other.py").write_text(OLD)
+    git("add", "-A")
+    assert git("commit", "-m", "not excluded").returncode == 1
+
+
 @pytest.mark.parametrize("serial", [True, False])
 def test_all_files_are_checked_by_one_process(git: Git, serial: bool) -> None:
     repository = installed()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from syncfinder import __version__
 from syncfinder.report.summary import of_report
-from syncfinder.report.text import visible
+from syncfinder.report.text import grounds, visible
 from syncfinder.source.display import shown
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def write(report: Report, stream: TextIO, look: Look) -> None:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(code=_code, shown=shown)
+    environment.filters.update(code=_code, grounds=grounds, shown=shown)
     findings = visible(report.findings, look.show_info)
     rules = load()
     counts = Counter(f.code for f in findings)

@@ -14,7 +14,7 @@ from syncfinder.report.checkout import relative, root
 from syncfinder.report.edits import edits
 from syncfinder.report.fingerprint import fingerprints
 from syncfinder.report.rule import markdown
-from syncfinder.report.text import one_line, ordered, with_help
+from syncfinder.report.text import grounds, one_line, ordered, with_help
 from syncfinder.sites.site import Span
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _result(finding: Finding, report: Report, base: Path | None) -> Json:
         here["physicalLocation"]["region"]["snippet"] = {"text": file.text_of(finding.span)}
     if finding.function:
         here["logicalLocations"] = [{"fullyQualifiedName": finding.function, "kind": "function"}]
-    properties = {"confidence": finding.confidence, "context": finding.context, "related": list(finding.related)}
+    properties = {"confidence": finding.confidence, "context": finding.context}
     result: Json = {
         "ruleId": finding.code,
         "level": _LEVELS[finding.level],
@@ -91,8 +91,9 @@ def _result(finding: Finding, report: Report, base: Path | None) -> Json:
         "locations": [here],
         "properties": {key: value for key, value in properties.items() if value},
     }
-    if finding.why:
-        result["relatedLocations"] = [_location(r.path, {"startLine": r.line}, base, r.text) for r in finding.why]
+    places = [_location(r.path, {"startLine": r.line}, base, r.text) for r in grounds(finding)]
+    if places:
+        result["relatedLocations"] = places
     if finding.calls:
         result["codeFlows"] = [{"threadFlows": [{"locations": _flow(finding, base)}]}]
     fixes = _fixes(finding, base)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from syncfinder.finding import Finding
+from syncfinder.sites.site import Reason
 
 LEVEL_STYLES = {"error": "bold red", "warning": "bold yellow", "info": "bold blue"}
 
@@ -24,6 +25,12 @@ def with_help(finding: Finding) -> str:
     """The message and, on lines of their own, what to write instead."""
     message = one_line(finding.message)
     return f"{message}\nhelp: {finding.fix.message}" if finding.fix is not None and finding.fix.message else message
+
+
+def grounds(finding: Finding) -> list[Reason]:
+    """The places that a finding speaks of: why it is believed, and those that it is related to. None comes twice."""
+    related = (Reason(r["message"], r["filename"], r["location"]["row"]) for r in finding.related)
+    return list(dict.fromkeys((*finding.why, *related)))
 
 
 @dataclass(frozen=True, slots=True)
