@@ -134,6 +134,49 @@ def test_stale_entries_are_reported_and_pruned(run: Run, check: Run, here: Path)
     assert (result.found, result.err) == ([(7, "SF101")], "")
 
 
+def test_a_moved_file_keeps_its_entries(run: Run, check: Run, here: Path) -> None:
+    (here / "old.py").write_text(HEAD + "    x.tolist()\n    x.cpu()\n    x.max().item()\n")
+    (here / "same.py").write_text(HEAD + "    x.tolist()\n    x.cpu()\n")
+    run("baseline")
+    data = json.loads((here / NAME).read_text())
+    data["entries"][0]["owner"] = "ann"
+    (here / NAME).write_text(json.dumps(data))
+    (here / "old.py").unlink()
+    (here / "pkg").mkdir()
+    (here / "pkg/new.py").write_text(HEAD + "    x.tolist()\n    x.min().item()\n    x.max().item()\n")
+    result = check()
+    assert (result.found, result.err.count("1 entry of")) == ([(7, "SF101")], 1)
+    run("baseline", "--prune")
+    assert [(e["path"], e["rule"], e.get("owner")) for e in entries(here / NAME)] == [
+        ("pkg/new.py", "SF101", "ann"), ("pkg/new.py", "SF102", None), ("same.py", "SF102", None),
+        ("same.py", "SF103", None),
+    ]  # fmt: skip
+
+
+def test_a_file_that_has_few_of_the_findings_is_another_one(run: Run, check: Run, here: Path) -> None:
+    (here / "old.py").write_text(HEAD + "    x.tolist()\n    x.cpu()\n")
+    run("baseline")
+    (here / "old.py").rename(here / "new.py")
+    (here / "new.py").write_text(HEAD + "    x.tolist()\n    x.max().item()\n")
+    assert check().found == [(6, "SF102"), (7, "SF101")]
+
+
+def test_entries_of_rules_that_are_not_selected_are_neither_stale_nor_pruned(run: Run, check: Run, here: Path) -> None:
+    (here / "m.py").write_text(HEAD + "    x.tolist()\n    x.cpu()\n")
+    run("baseline")
+    (here / "m.py").write_text(HEAD)
+    assert "2 entries" in check().err
+    assert "1 entry" in check("--select", "SF102").err
+    run("baseline", "--prune", "--config", "ignore=['SF103']")
+    assert [e["rule"] for e in entries(here / NAME)] == ["SF103"]
+
+
+def test_jobs(run: Run, here: Path) -> None:
+    (here / "m.py").write_text(HEAD + "    x.tolist()\n")
+    assert run("baseline", "-j", "2") == Result(0, f"Noted 1 finding in {NAME}.\n", "")
+    assert run("baseline", "-j", "0").code == 2
+
+
 def test_notes_survive_and_expire(run: Run, check: Run, here: Path) -> None:
     (here / "m.py").write_text(HEAD + "    x.tolist()\n    x.cpu()\n")
     run("baseline")

@@ -70,7 +70,7 @@ def check(
 
     analyse(files, texts, settings, settings_for, report, progress)
     if known is not None:
-        _leave_out(known, report)
+        _leave_out(known, report, lambda path, code: settings_for(path).selects_in(path, code))
     if change is not None:
         _keep_changed(change, files, settings, settings_for, report, progress)
     return report
@@ -117,13 +117,13 @@ def _baseline(settings: Settings) -> Baseline | None:
     return load(Path(settings.baseline))
 
 
-def _leave_out(known: Baseline, report: Report) -> None:
+def _leave_out(known: Baseline, report: Report, selects: Callable[[Path, str], bool]) -> None:
     """Leave out the findings that a baseline knows."""
     from datetime import date
 
-    from syncfinder.gate.baseline import notes
+    from syncfinder.gate.baseline import Run, notes
 
-    match = known.match(report.findings, report.files, report.paths, date.today())
+    match = known.match(Run(report.findings, report.files, report.paths, selects), date.today())
     report.findings, report.known = match.new, match.known
     report.notes += notes(match, str(known.path))
 

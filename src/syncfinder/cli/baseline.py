@@ -24,7 +24,7 @@ def baseline(paths: tuple[str, ...], output_file: str | None, prune: bool, **opt
     its notes (owner, reason, expires) are kept, and its entries of files that are not checked.
     """
     from syncfinder.check import check
-    from syncfinder.gate.baseline import DEFAULT, Baseline, load
+    from syncfinder.gate.baseline import DEFAULT, Baseline, Run, load
 
     places = [Path(path) for path in paths or (".",)]
     configuration = configuration_for(options)
@@ -38,7 +38,10 @@ def baseline(paths: tuple[str, ...], output_file: str | None, prune: bool, **opt
         click.echo(f"error: {error}", err=True)
     if not report.paths:
         return FAILED
-    new = old.renewed(report.findings, report.files, report.paths, prune=prune)
+    run = Run(
+        report.findings, report.files, report.paths, lambda path, code: configuration.of(path).selects_in(path, code)
+    )
+    new = old.renewed(run, prune=prune)
     save(new.write, str(target))
     known = sum(entry.count for entry in new.entries.values())
     gone = sum(entry.count for entry in old.entries.values()) - known

@@ -1,6 +1,7 @@
 """Baselines: the findings that are known, in a file that is read and merged well.
 
-An entry survives moves of its lines and new layout. Owner, reason and a date at which it expires may be noted in it.
+An entry survives moves of its lines and of its file, and new layout. Owner, reason and a date at which it expires may
+be noted in it.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -57,6 +58,16 @@ class Match:
     expired: list[Entry] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run found: findings in order of lines, their sources, the files that it checked, and for which rules."""
+
+    findings: Sequence[Finding]
+    files: Mapping[str, SourceFile]
+    checked: Iterable[Path]
+    selects: Callable[[Path, str], bool]
+
+
 class Baseline:
     """The entries of a baseline file by key; paths are relative to the file's folder."""
 
@@ -68,58 +79,93 @@ class Baseline:
     def folder(self) -> str:
         return str(self.path.parent)
 
-    def key(self, finding: Finding, files: Mapping[str, SourceFile]) -> FindingKey:
-        return key_of(finding, files[finding.filename], self.folder)
+    def match(self, run: Run, today: date) -> Match:
+        """Compare findings with the entries. Findings that are info are never held against a run.
 
-    def match(
-        self, findings: Iterable[Finding], files: Mapping[str, SourceFile], checked: Iterable[Path], today: date
-    ) -> Match:
-        """Compare findings, in order of lines, with the entries. Findings that are info are never held against a run.
-
-        Of more equal findings than an entry knows, the last ones are new. Stale are entries of `checked` files, and of
-        files that are gone, that know more than there is.
+        Of more equal findings than an entry knows, the last ones are new. Stale are entries that know more than there
+        is, if the run could tell.
         """
-        found = Match(expired=[e for e in self.entries.values() if e.expires is not None and e.expires < today])
-        left = {key: entry.count for key, entry in self.entries.items()}
+        keys = self._keys(run)
+        known = self._moved(set(keys.values())).entries
+        found = Match(expired=[e for e in known.values() if e.expires is not None and e.expires < today])
+        left = {key: entry.count for key, entry in known.items()}
         for entry in found.expired:
             left[entry.key] = 0
-        for finding in findings:
-            key = self.key(finding, files) if finding.level != "info" else None
+        for position, finding in enumerate(run.findings):
+            key = keys.get(position)
             if key is not None and left.get(key, 0) > 0:
                 left[key] -= 1
                 found.known += 1
             else:
                 found.new.append(finding)
-        judged = self.judged(checked)
-        found.stale = [self.entries[key] for key, count in left.items() if count > 0 and key.path in judged]
+        judges = self._judge(run)
+        found.stale = [known[key] for key, count in left.items() if count > 0 and judges(key)]
         return found
 
-    def judged(self, checked: Iterable[Path]) -> set[str]:
-        """The entries' paths of which a run says whether their findings are still there."""
-        seen = {os.path.relpath(path, self.folder).replace(os.sep, "/") for path in checked}
-        return {
-            key.path
-            for key in self.entries
-            if key.path in seen or not os.path.exists(os.path.join(self.folder, key.path))
-        }
-
-    def renewed(
-        self, findings: Iterable[Finding], files: Mapping[str, SourceFile], checked: Iterable[Path], *, prune: bool
-    ) -> Baseline:
+    def renewed(self, run: Run, *, prune: bool) -> Baseline:
         """The baseline of what there is now; with `prune`, only of what was known before.
 
-        Notes stay with their keys, and so do the entries of files that were not checked.
+        Notes stay with their keys, and so do the entries of which the run cannot tell.
         """
-        counts = Counter(self.key(finding, files) for finding in findings if finding.level != "info")
-        judged = self.judged(checked)
-        entries = [entry for key, entry in self.entries.items() if key.path not in judged]
+        counts = Counter(self._keys(run).values())
+        known = self._moved(set(counts)).entries
+        judges = self._judge(run)
+        entries = [entry for key, entry in known.items() if key not in counts and not judges(key)]
         for key, count in counts.items():
-            old = self.entries.get(key)
+            old = known.get(key)
             if old is not None:
                 entries.append(replace(old, count=min(count, old.count) if prune else count))
             elif not prune:
                 entries.append(Entry(key, count))
         return Baseline(self.path, entries)
+
+    def _keys(self, run: Run) -> dict[int, FindingKey]:
+        """The keys of the findings that count, by their positions."""
+        return {
+            position: key_of(finding, run.files[finding.filename], self.folder)
+            for position, finding in enumerate(run.findings)
+            if finding.level != "info"
+        }
+
+    def _judge(self, run: Run) -> Callable[[FindingKey], bool]:
+        """Whether a run says if the findings of a key are there: their file was checked for the rule, or is gone."""
+        seen = {os.path.relpath(path, self.folder).replace(os.sep, "/"): path for path in run.checked}
+        gone = self._gone()
+
+        def judges(key: FindingKey) -> bool:
+            path = seen.get(key.path)
+            return key.path in gone if path is None else run.selects(path, key.rule)
+
+        return judges
+
+    def _gone(self) -> set[str]:
+        paths = {key.path for key in self.entries}
+        return {path for path in paths if not os.path.exists(os.path.join(self.folder, path))}
+
+    def _moved(self, keys: set[FindingKey]) -> Baseline:
+        """The baseline with a file that is gone under its new path.
+
+        That is a file which has most of the findings of the one that is gone, and which the baseline does not know.
+        """
+        gone = self._gone()
+        have = {key.path for key in self.entries}
+        places: dict[tuple[str, ...], set[str]] = {}
+        for key in keys:
+            if gone and key.path not in have:
+                places.setdefault(key[1:], set()).add(key.path)
+        targets: dict[str, str] = {}
+        for path in sorted(gone) if places else ():
+            tails = [key[1:] for key in self.entries if key.path == path]
+            votes = Counter(place for tail in tails for place in places.get(tail, ()) if place not in targets.values())
+            best = max(sorted(votes), key=votes.__getitem__, default=None)
+            if best is not None and 2 * votes[best] > len(tails):
+                targets[path] = best
+        if not targets:
+            return self
+        rows = self.entries.values()
+        return Baseline(
+            self.path, [replace(e, key=e.key._replace(path=targets.get(e.key.path, e.key.path))) for e in rows]
+        )
 
     def write(self) -> None:
         """Write the file, an entry a line, sorted. Raises OSError."""

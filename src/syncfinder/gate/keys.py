@@ -59,6 +59,6 @@ class _Plain(ast.NodeTransformer):
                 parts.append(self.visit(value.value))
                 if value.format_spec is not None:
                     parts.append(self.visit(value.format_spec))
-            else:
+            elif isinstance(value, ast.Constant) and value.value:  # some versions put empty texts between values
                 parts.append(value)
         return ast.Call(ast.Name("f", ast.Load()), parts, [])
