@@ -471,6 +471,7 @@ def test_finding_carries_the_site() -> None:
             function="f",
             fix=word(file, [given])[0].fix,
             why=why,
+            statement=(1, 1),
         )
     ]
 

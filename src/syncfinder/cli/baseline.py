@@ -39,7 +39,10 @@ def baseline(paths: tuple[str, ...], output_file: str | None, prune: bool, **opt
     if not report.paths:
         return FAILED
     run = Run(
-        report.findings, report.files, report.paths, lambda path, code: configuration.of(path).selects_in(path, code)
+        report.findings,
+        report.files,
+        report.paths,
+        lambda path, code: configuration.of_folder(str(path.parent)).selects_in(path, code),
     )
     new = old.renewed(run, prune=prune)
     save(new.write, str(target))
