@@ -26,7 +26,7 @@ from syncfinder.infer.showing import show
 from syncfinder.sites.site import CONFIDENCES
 from syncfinder.source.decode import parse, read
 from syncfinder.source.modules import Roots
-from syncfinder.stages import HOT_ENTRIES, with_deep_stack, word_file
+from syncfinder.stages import with_deep_stack, word_file
 from syncfinder.torchmodel.model import load
 
 HEADING = re.compile(r"#{1,6}\s+(.+)")
@@ -111,7 +111,7 @@ def observe(case: Case, root: Path) -> dict[str, Observed]:
 
 
 def analyse(names: list[str], root: Path) -> dict[str, Observed]:
-    project = Project(load(), Roots(), True, HOT_ENTRIES)
+    project = Project(load(), Roots())
     paths = {name: root / name for name in names}
     project.checked = set(paths.values())
     for path in paths.values():

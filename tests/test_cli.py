@@ -205,7 +205,7 @@ def test_rule(run: Run) -> None:
     assert run("rule", "tensor-item") == result
     every = run("rule", "--all").out
     headings = [line for line in every.splitlines() if line.startswith("# ") and line.endswith(")")]
-    assert headings[0] == "# tensor-item (SF101)"
+    assert headings[0] == "# unused-suppression (SF001)"
     assert headings == sorted(headings, key=lambda line: line[-6:])
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from syncfinder.source.comments import Ignore, Suppressions, hints, suppressions
+from syncfinder.source.comments import Ignore, Problem, Suppressions, hints, suppressions
 from syncfinder.source.file import SourceFile
 
 
@@ -24,7 +24,8 @@ def on(line: int) -> range:
 
 def test_one_comment_read_in_full() -> None:
     found = of("x = 1\nn = t.item()  # syncfinder: ignore[SF101, SF2] once per batch\n")
-    assert found.ignores == [Ignore(2, 15, 62, ("SF101", "SF2"), "once per batch", False)]
+    text = "# syncfinder: ignore[SF101, SF2]"
+    assert found.ignores == [Ignore(2, 15, 62, ("SF101", "SF2"), "once per batch", False, None, text)]
     assert found.problems == []
 
 
@@ -101,12 +102,66 @@ def test_a_line_comment_takes_precedence_over_one_for_the_file() -> None:
         ("ignore[SF101", "the bracket of `syncfinder: ignore[` is not closed: nothing is suppressed"),
         ("ignore[E501]", "`E501` is not a code such as SF101: nothing is suppressed"),
         ("ignore[]", "`[]` names no code: nothing is suppressed"),
+        ("ignor[SF101]", "`ignor` is unknown; did you mean `ignore`?"),
+        ("ignored", "`ignored` is unknown; did you mean `ignore`?"),
+        ("ignore-fil", "`ignore-fil` is unknown; did you mean `ignore-file`?"),
+        ("disable[SF101] x", "`syncfinder: disable` must stand on a line of its own"),
+        ("enable", "`syncfinder: enable` must stand on a line of its own"),
     ],
 )
 def test_problems(comment: str, message: str) -> None:
     found = of(f"f(x)  # syncfinder: {comment}\n")
-    assert found.problems == [(1, message)]
+    assert found.problems == [Problem(1, 7, len(f"f(x)  # syncfinder: {comment}") + 1, message)]
     assert not found.covers("SF101", on(1))
+
+
+BLOCKS = """\
+def f(x):
+    if x:
+        # syncfinder: disable[SF1] a dump
+        a(
+            x
+        )
+        b(x)
+    c(x)
+    # syncfinder: disable[SF101, SF2] first
+    # syncfinder: disable second
+    d(x)
+    # syncfinder: enable[SF2, SF101]
+    e(x)
+    # syncfinder: enable
+    g(x)
+
+
+# syncfinder: disable[SF4] to the end
+h(x)
+"""
+
+
+def test_blocks() -> None:
+    found = of(BLOCKS)
+    assert [i.block for i in found.ignores] == [range(3, 8), range(9, 13), range(10, 15), range(18, 1_000_000_000)]
+    assert [line for line in range(1, 20) if found.covers("SF101", on(line))] == [*range(3, 8), *range(9, 15)]
+    assert [line for line in range(1, 20) if found.covers("SF401", on(line))] == [*range(10, 15), 18, 19]
+    assert found.covers("SF101", range(1, 4))
+
+
+def test_a_statement_in_the_block_uses_the_innermost_block() -> None:
+    found = of(BLOCKS)
+    assert found.covers("SF201", on(11))
+    assert [ignore.line for ignore in found.unused()] == [3, 9, 18]
+
+
+def test_an_end_without_a_beginning() -> None:
+    found = of("# syncfinder: disable[SF1] x\na()\n# syncfinder: enable[SF2]\n")
+    assert [(p.line, p.message) for p in found.problems] == [(3, "there is no `syncfinder: disable` that this ends")]
+    assert found.covers("SF101", on(9))
+
+
+def test_names_needs_the_code_to_be_written() -> None:
+    found = of("# syncfinder: ignore-file[SF0] generated\na()  # syncfinder: ignore\n")
+    assert found.names("SF002", 2)
+    assert not found.names("SF101", 2)
 
 
 def test_text_that_cannot_be_tokenized_keeps_what_was_read() -> None:

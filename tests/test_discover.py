@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from syncfinder.config import Settings
 from syncfinder.source.discover import discover
 
 
@@ -21,7 +22,8 @@ def make(root: Path, *names: str) -> Path:
 
 
 def found(root: Path, exclude: Sequence[str] = (), *, given: str = "", respect_gitignore: bool = True) -> list[str]:
-    result = discover([root / given], list(exclude), respect_gitignore, root=root)
+    settings = Settings(extend_exclude=tuple(exclude), respect_gitignore=respect_gitignore, root=root)
+    result = discover([root / given], settings)
     return [str(f.relative_to(root)) for f in result.files]
 
 
@@ -32,7 +34,7 @@ def test_python_files_below_a_folder_in_order(tmp_path: Path) -> None:
 
 def test_overlapping_paths_give_each_file_once(tmp_path: Path) -> None:
     make(tmp_path, "a/x.py")
-    result = discover([tmp_path, tmp_path / "a", tmp_path / "a/x.py", tmp_path / "a/../a/x.py"], [])
+    result = discover([tmp_path, tmp_path / "a", tmp_path / "a/x.py", tmp_path / "a/../a/x.py"], Settings())
     assert result.files == [tmp_path / "a/x.py"]
     assert result.errors == []
 
@@ -47,7 +49,10 @@ def test_default_excludes_stand_below_a_given_folder_only(tmp_path: Path) -> Non
 def test_a_file_given_by_name_is_taken_whatever_it_is_called(tmp_path: Path) -> None:
     make(tmp_path, "tool", "stub.pyi", "build/x.py")
     (tmp_path / ".gitignore").write_text("*\n")
-    result = discover([tmp_path / "tool", tmp_path / "stub.pyi", tmp_path / "build/x.py"], ["tool"], root=tmp_path)
+    result = discover(
+        [tmp_path / "tool", tmp_path / "stub.pyi", tmp_path / "build/x.py"],
+        Settings(extend_exclude=("tool",), root=tmp_path),
+    )
     assert [f.name for f in result.files] == ["x.py", "stub.pyi", "tool"]
 
 
@@ -92,7 +97,7 @@ def test_gitignore_files_above_count_inside_a_repository_only(tmp_path: Path) ->
 
 def test_missing_path_is_an_error_that_names_it(tmp_path: Path) -> None:
     make(tmp_path, "a.py")
-    result = discover([tmp_path / "nowhere", tmp_path / "a.py"], [])
+    result = discover([tmp_path / "nowhere", tmp_path / "a.py"], Settings())
     assert result.errors == [f"{tmp_path / 'nowhere'}: no such file or folder"]
     assert result.files == [tmp_path / "a.py"]
 
@@ -100,7 +105,7 @@ def test_missing_path_is_an_error_that_names_it(tmp_path: Path) -> None:
 def test_folder_without_python_files_is_an_error(tmp_path: Path) -> None:
     make(tmp_path, "empty/readme.txt", "ignored/x.py")
     (tmp_path / "ignored/.gitignore").write_text("x.py\n")
-    result = discover([tmp_path / "empty", tmp_path / "ignored"], [])
+    result = discover([tmp_path / "empty", tmp_path / "ignored"], Settings())
     assert result.errors == [
         f"{tmp_path / 'empty'}: no Python files in this folder",
         f"{tmp_path / 'ignored'}: no Python files in this folder (1 left out by exclude or .gitignore)",
@@ -109,9 +114,45 @@ def test_folder_without_python_files_is_an_error(tmp_path: Path) -> None:
 
 def test_notebooks_are_counted_in_one_note(tmp_path: Path) -> None:
     make(tmp_path, "a.py", "n1.ipynb", "d/n2.ipynb")
-    result = discover([tmp_path, tmp_path / "n1.ipynb"], [])
+    result = discover([tmp_path, tmp_path / "n1.ipynb"], Settings())
     assert result.notes == ["3 notebooks (.ipynb) left out: syncfinder reads Python files only"]
     assert result.files == [tmp_path / "a.py"]
+
+
+def test_exclude_replaces_the_default_and_extend_exclude_adds_to_it(tmp_path: Path) -> None:
+    make(tmp_path, "m.py", "build/x.py", "gen/x.py")
+    replaced = discover([tmp_path], Settings(exclude=("gen",), root=tmp_path))
+    assert [f.relative_to(tmp_path).as_posix() for f in replaced.files] == ["build/x.py", "m.py"]
+    assert found(tmp_path, ["gen"]) == ["m.py"]
+
+
+def test_a_later_pattern_takes_back_what_an_earlier_one_leaves_out(tmp_path: Path) -> None:
+    make(tmp_path, "m.py", "build/x.py", "gen/x.py")
+    assert found(tmp_path, ["gen", "!build"]) == ["build/x.py", "m.py"]
+
+
+def test_names_above_the_root_leave_nothing_out(tmp_path: Path) -> None:
+    make(tmp_path / "build" / "project", "m.py", "build/x.py")
+    assert found(tmp_path / "build" / "project") == ["m.py"]
+
+
+def test_force_exclude_stands_for_what_is_given_by_name(tmp_path: Path) -> None:
+    make(tmp_path, "m.py", "gen/a/x.py", "b_pb2.py", "build/y.py")
+    settings = Settings(extend_exclude=("gen/a", "*_pb2.py"), force_exclude=True, root=tmp_path)
+    given = ["m.py", "gen/a/x.py", "gen/a", "b_pb2.py", "build/y.py"]
+    result = discover([tmp_path / name for name in given], settings)
+    assert result.files == [tmp_path / "m.py"]
+    assert result.errors == []
+    assert result.notes == ["4 given paths left out by exclude (force-exclude)"]
+
+
+def test_a_folder_with_settings_of_its_own_leaves_out_what_they_say(tmp_path: Path) -> None:
+    make(tmp_path, "gen/x.py", "raw/x.py", "inner/gen/x.py", "inner/raw/x.py", "inner/deep/raw/x.py")
+    outer = Settings(extend_exclude=("gen",), root=tmp_path)
+    inner = Settings(extend_exclude=("/raw",), root=tmp_path / "inner")
+    result = discover([tmp_path], outer, lambda folder: inner if "inner" in Path(folder).parts else outer)
+    names = [f.relative_to(tmp_path).as_posix() for f in result.files]
+    assert names == ["inner/deep/raw/x.py", "inner/gen/x.py", "raw/x.py"]
 
 
 def test_links_neither_loop_nor_double(tmp_path: Path) -> None:
@@ -156,7 +197,8 @@ def test_gitignore_patterns(tmp_path: Path, pattern: str, kept: list[str]) -> No
 
 def test_outside_the_root_only_patterns_for_names_match(tmp_path: Path) -> None:
     make(tmp_path, "root/x.py", "other/x.py", "other/a/y.py", "other/gen/z.py")
-    result = discover([tmp_path / "other"], ["/x.py", "other/a", "gen/"], root=tmp_path / "root")
+    settings = Settings(extend_exclude=("/x.py", "other/a", "gen/"), root=tmp_path / "root")
+    result = discover([tmp_path / "other"], settings)
     assert [f.name for f in result.files] == ["y.py", "x.py"]
 
 

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from syncfinder.check import Report
 from syncfinder.finding import Finding, Suggestion
 from syncfinder.report import concise, full
 from syncfinder.report import json as json_format
+from syncfinder.report.formats import Look
 from syncfinder.report.frame import frame
 from syncfinder.report.rule import markdown, write
 from syncfinder.report.summary import summary
@@ -50,10 +52,10 @@ def finding(here: Path) -> Finding:
     )
 
 
-def written(writer: Callable[..., None], *findings: Finding, **options: Any) -> str:
+def written(writer: Callable[..., None], *findings: Finding, **look: Any) -> str:
     stream = io.StringIO()
     files = {f.filename: SourceFile(Path(f.filename), TEXT) for f in findings if f.filename.endswith("m.py")}
-    writer(findings, files, stream, **{"color": False, "width": None, "show_info": False, **options})
+    writer(Report(findings=list(findings), files=files), stream, Look(**look))
     return stream.getvalue()
 
 

@@ -70,7 +70,8 @@ def _explain(path: Path, line: int, settings: Settings) -> Explanation:
     found.beliefs = list(_beliefs(list(seen.values()), file))
     for finding, _, suppressed in word_file(path, observed.sites.get(path, []), {}):
         if finding.span.line <= line <= finding.span.end_line:
-            reason = _hidden_by(finding, suppressed, settings)
+            finding.level = settings.level_of(finding.code, finding.level)
+            reason = _hidden_by(path, finding, suppressed, settings)
             if reason is None:
                 found.reported.append(finding)
             else:
@@ -78,11 +79,13 @@ def _explain(path: Path, line: int, settings: Settings) -> Explanation:
     return found
 
 
-def _hidden_by(finding: Finding, suppressed: bool, settings: Settings) -> str | None:
+def _hidden_by(path: Path, finding: Finding, suppressed: bool, settings: Settings) -> str | None:
     if suppressed:
         return "suppressed by a comment"
     if not settings.selects(finding.code):
         return "its rule is not selected"
+    if not settings.selects_in(path, finding.code):
+        return "ignored in this file by per-file-ignores"
     if not settings.keeps(finding.confidence):
         return f"{finding.confidence}, below min-confidence"
     if finding.level == "info" and not settings.show_info:

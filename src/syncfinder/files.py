@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str | bytes) -> None:
-    """Write a file so that nobody ever sees half of it.
+def write_whole(path: Path, data: str | bytes) -> None:
+    """Write a file so that nobody ever sees half of it; a file that is replaced keeps its mode, a link its target.
 
     Raises:
         OSError: it cannot be written; what was there before still is.
     """
+    path = Path(os.path.realpath(path))
     partial = path.with_name(path.name + ".part")
     try:
-        partial.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", errors="backslashreplace"))
+        partial.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", errors="backslashreplace"))
+        if path.exists():
+            shutil.copymode(path, partial)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)

@@ -38,6 +38,7 @@ class Finding:
     why: tuple[Reason, ...] = ()
     calls: tuple[Hop, ...] = ()
     related: tuple[dict[str, Any], ...] = field(default=())
+    statement: tuple[int, int] = (0, 0)  # the first and last line of its statement
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding in ruff's JSON shape, with this tool's own keys after it."""

@@ -16,12 +16,6 @@ from syncfinder.sites.site import Site
 from syncfinder.source.decode import SourceError, read
 from syncfinder.source.file import SourceFile
 
-# Functions that a serving or decoding loop runs every step: what they reach is hot.
-HOT_ENTRIES = frozenset({
-    "forward", "generate", "decode", "step", "prefill", "sample", "run_batch", "event_loop_normal",
-    "event_loop_overlap", "execute_model", "forward_batch_generation", "denoise", "training_step",
-    "compute_logits", "propose",
-})  # fmt: skip
 # A file's worth of inference in Python frames; the stack of the thread that runs it must hold them.
 RECURSION_LIMIT = 30_000
 STACK_BYTES = 512 * 1024 * 1024
@@ -37,6 +31,20 @@ class Observations:
     sites: dict[Path, list[Site]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     failed: set[Path] = field(default_factory=set)
+    commented: set[Path] = field(default_factory=set)  # the files that may hold suppressions
+
+    def add(self, other: Observations) -> None:
+        """Take in what was seen of other files."""
+        self.sites.update(other.sites)
+        self.errors += other.errors
+        self.failed |= other.failed
+        self.commented |= other.commented
+
+    def only(self, files: list[Path]) -> Observations:
+        """Return what was seen in some files, with all that went wrong."""
+        kept = set(files)
+        sites = {path: s for path, s in self.sites.items() if path in kept}
+        return Observations(sites, self.errors, self.failed, self.commented)
 
 
 def with_deep_stack(work: Callable[[], T]) -> T:
@@ -84,11 +92,12 @@ def observe_here(
     """
     from syncfinder.infer.engine import hot_functions, infer, sites_of
     from syncfinder.infer.project import Project
+    from syncfinder.source.comments import speaks
     from syncfinder.source.decode import parse
     from syncfinder.source.modules import Roots
     from syncfinder.torchmodel.model import load
 
-    project = Project(load(settings.torch_version), Roots(), settings.assume_device == "cuda", HOT_ENTRIES)
+    project = Project(load(settings.torch_version), Roots(), settings)
     project.checked = set(checked)
     observed = Observations()
     for path in files:
@@ -98,6 +107,8 @@ def observe_here(
                 file = source_of(path, texts)
                 module = project.add(path, file, parse(file), checked=True)
             infer(module)
+            if speaks(module.file.text):
+                observed.commented.add(path)
         except SourceError as error:
             observed.errors.append(str(error))
             observed.failed.add(path)
@@ -135,6 +146,7 @@ def internal_error(path: Path, error: Exception) -> str:
 
 def word_file(path: Path, sites: list[Site], texts: dict[Path, str]) -> Worded:
     """Word one file's sites."""
+    from syncfinder.gate.comments import lines_of
     from syncfinder.rules.engine import word_sites
     from syncfinder.source.comments import suppressions
 
@@ -142,6 +154,5 @@ def word_file(path: Path, sites: list[Site], texts: dict[Path, str]) -> Worded:
     comments = suppressions(file)
     out = []
     for site, finding in zip(sites, word_sites(file, sites), strict=True):
-        lines = range(min(site.statement[0], site.span.line), max(site.statement[1], site.span.end_line) + 1)
-        out.append((finding, file, comments.covers(finding.code, lines)))
+        out.append((finding, file, comments.covers(finding.code, lines_of(site))))
     return out

@@ -21,7 +21,7 @@ from syncfinder.stages import Observations, Worded, observe_here, with_deep_stac
 
 
 def observe_parallel(
-    files: list[Path], texts: dict[Path, str], settings: Settings, jobs: int, progress: bool
+    files: list[Path], checked: list[Path], texts: dict[Path, str], settings: Settings, jobs: int, progress: bool
 ) -> Observations:
     """Infer in `jobs` forked processes; sites that several of them saw are united."""
     chunks = contiguous(files, jobs)
@@ -33,7 +33,7 @@ def observe_parallel(
             with counter.get_lock():
                 counter.value += 1
 
-        return with_deep_stack(lambda: observe_here(chunk, files, texts, settings, done if progress else None))
+        return with_deep_stack(lambda: observe_here(chunk, checked, texts, settings, done if progress else None))
 
     gc.freeze()
     workers = start([partial(work, chunk) for chunk in chunks])
@@ -125,6 +125,7 @@ def united(parts: list[Observations]) -> Observations:
     for part in parts:
         out.errors += part.errors
         out.failed |= part.failed
+        out.commented |= part.commented
         for path, sites in part.sites.items():
             have = merged.setdefault(path, {})
             for site in sites:

@@ -14,10 +14,13 @@ from typing import TextIO
 import click
 
 from syncfinder import __version__
+from syncfinder.cli.baseline import baseline
 from syncfinder.cli.check import check
+from syncfinder.cli.config import config
 from syncfinder.cli.explain import explain, rule
 from syncfinder.cli.gpu import bench, measure, verify
 from syncfinder.cli.shared import CLEAN, FAILED
+from syncfinder.errors import UserError
 
 _INTERRUPTED = 130
 
@@ -34,6 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except click.ClickException as error:
         click.echo(f"error: {error.format_message()}", err=True)
+        return FAILED
+    except UserError as error:
+        click.echo(f"error: {error}", err=True)
         return FAILED
     except click.Abort:
         click.echo("interrupted", err=True)
@@ -67,5 +73,5 @@ def cli() -> None:
     """Find hidden GPU synchronisation points in PyTorch code."""
 
 
-for _command in (check, rule, explain, verify, measure, bench):
+for _command in (check, rule, explain, config, baseline, verify, measure, bench):
     cli.add_command(_command)

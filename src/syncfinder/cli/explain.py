@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from syncfinder.cli.shared import CLEAN, near, settings_for, wants_color
+from syncfinder.cli.shared import CLEAN, configuration_for, configured, near, wants_color
 
 if TYPE_CHECKING:
     from syncfinder.torchmodel.model import Model
@@ -56,20 +56,21 @@ def _torch_model(version: str | None) -> Model:
 
 @click.command()
 @click.argument("place", metavar="FILE:LINE")
-@click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
-def explain(place: str, isolated: bool) -> int:
+@configured
+def explain(place: str, **options: Any) -> int:
     """Say what is believed about every value on a line, why, and which findings stand there."""
     from syncfinder.explain import explain as run
     from syncfinder.report.explain import write
+    from syncfinder.report.formats import Look
     from syncfinder.source.decode import SourceError
 
     name, colon, line = place.rpartition(":")
     if not colon or not line.isdecimal():
         raise click.UsageError(f"{place!r} is not FILE:LINE, such as model.py:120")
-    settings = settings_for(Path(name), {"isolated": isolated})
+    settings = configuration_for(options).of(Path(name))
     try:
         explanation = run(Path(name), int(line), settings)
     except (SourceError, ValueError) as error:
         raise click.ClickException(str(error)) from error
-    write(explanation, sys.stdout, color=wants_color(), width=None)
+    write(explanation, sys.stdout, Look(color=wants_color()))
     return CLEAN

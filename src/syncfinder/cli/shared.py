@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from syncfinder.config import Settings
+    from syncfinder.config import Configuration
 
 CLEAN, FINDINGS, FAILED = 0, 1, 2
 
@@ -32,23 +31,26 @@ def codes(context: click.Context, parameter: click.Parameter, values: tuple[str,
         raise click.BadParameter(str(error), context, parameter) from error
 
 
-def settings_for(start: Path, options: dict[str, Any]) -> Settings:
-    """The settings for `start` with the command line's options over them."""
-    from syncfinder.config import ConfigError, load, override
+def configuration_for(options: dict[str, Any]) -> Configuration:
+    """The settings of every file, with the command line's options over them. Raises UserError."""
+    from syncfinder.config import ConfigError, Configuration, unknown_code
 
-    try:
-        settings = override(load(start, isolated=options["isolated"]), options)
-    except ConfigError as error:
-        raise click.ClickException(str(error)) from error
-    asked = {*settings.select, *settings.extend_select, *settings.ignore} - {"SF"}
-    if asked:
-        from syncfinder.rules.catalogue import load as catalogue
+    found = unknown_code([code for key in ("select", "extend_select", "ignore") for code in options.get(key) or ()])
+    if found is not None:
+        raise ConfigError(found)
+    return Configuration(options)
 
-        codes = catalogue()
-        for selector in sorted(asked):
-            if not any(code.startswith(selector) for code in codes):
-                raise click.ClickException(f"no rule's code begins with {selector}{near(selector, codes)}")
-    return settings
+
+def configured(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say which settings files count."""
+    isolated = click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
+    config = click.option(
+        "--config",
+        multiple=True,
+        metavar="FILE|KEY=VALUE",
+        help="Use this settings file for all files, or set one key (TOML); see `syncfinder config`.",
+    )
+    return config(isolated(command))
 
 
 def wants_color() -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from syncfinder.infer import classes, policy
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.names import ACCELERATORS
 from syncfinder.infer.project import Namespace
 from syncfinder.infer.values import (
     ARRAY,
@@ -71,8 +72,8 @@ UNKNOWN_ATTRIBUTES: dict[str, Value] = {
 
 
 def tensor_attribute(base: Tensor, name: str, frame: Frame, node: ast.expr) -> Value:
-    if name == "is_cuda" or name == "is_cpu":
-        return BOOL if base.place not in (CPU, CUDA) else Const((base.place == CUDA) == (name == "is_cuda"))
+    if name.startswith("is_") and (name == "is_cpu" or name[3:] in ACCELERATORS):
+        return BOOL if base.place not in (CPU, CUDA) else Const((base.place == CPU) == (name == "is_cpu"))
     kind = frame.project.model.attribute(name)
     if kind is None:
         return Method(base, name) if frame.project.model.method(name) is not None else UNKNOWN

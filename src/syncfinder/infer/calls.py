@@ -49,6 +49,7 @@ from syncfinder.infer.values import (
     on_host,
     tensors,
 )
+from syncfinder.infer.wrappers import call_wrapper, dotted_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,7 +134,7 @@ class Facts:
             owner is not None and is_dataset(owner)
         )
         self.kernel = policy.is_kernel(function.decorators)
-        self.setup = policy.is_setup(function.name)
+        self.setup = function.module.project.setup.have(function.name, function.module.name, function.qualname)
         self.promise = owner is not None and is_promise(function)
         self.base: dict[str, Value] | None = None
         self.promised: Value | None = None
@@ -245,6 +246,11 @@ def analyze(function: Function) -> Value:
 
 def call_function(function: Function, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     """Return the result of a call into the project, and report the waits inside if the callee is not checked."""
+    if frame.project.wrappers:
+        name = dotted_name(function)
+        wrapper = frame.project.wrappers.get(name)
+        if wrapper is not None:
+            return call_wrapper(wrapper, name, function, arguments, node, frame)
     if frame.function is not None:
         frame.project.callers.setdefault(function, set()).add(frame.function)
     if function.name == "__init__" and function.owner is not None and not frame.muted:
@@ -332,7 +338,7 @@ def speaks_for_all(function: Function, value: Value, caller: Frame) -> bool:
 
     It is not in a test or an example, nor for what loops run, nor where a caller passes on a parameter of its own.
     """
-    if function.name in function.module.project.hot_entries:
+    if function.module.project.hot.have(function.name, function.module.name, function.qualname):
         return False
     if function.owner is not None and function.kind != "static":
         return False

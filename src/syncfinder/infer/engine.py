@@ -74,7 +74,9 @@ def hot_functions(project: Project) -> dict[Function, Function | None]:
         for caller in callers:
             callees.setdefault(caller, []).append(callee)
     everything = [f for m in project.modules.values() if m is not None for f in m.functions.values()]
-    hot: dict[Function, Function | None] = {f: None for f in everything if f.name in project.hot_entries}
+    hot: dict[Function, Function | None] = {
+        f: None for f in everything if project.hot.have(f.name, f.module.name, f.qualname)
+    }
     queue = list(hot)
     while queue:
         function = queue.pop()

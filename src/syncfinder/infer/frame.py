@@ -17,7 +17,9 @@ CONFIDENCE: tuple[Confidence, ...] = ("certain", "likely", "possible")
 # How many waits inside unchecked code a function passes on to its callers, and through how many calls.
 MAX_EFFECTS = 8
 MAX_HOPS = 6
-LEVELS: dict[str | None, Level] = {"setup": "info", "error-path": "info", "debug": "info", "boundary": "info"}
+LEVELS: dict[str | None, Level] = {
+    "setup": "info", "error-path": "info", "debug": "info", "boundary": "info", "guarded": "error",
+}  # fmt: skip
 
 
 @dataclass(slots=True)

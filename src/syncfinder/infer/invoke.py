@@ -11,7 +11,7 @@ from syncfinder.infer.calls import Arguments, call_bound, call_function, instant
 from syncfinder.infer.classes import find_method
 from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
-from syncfinder.infer.names import path_of
+from syncfinder.infer.names import ACCELERATORS, path_of
 from syncfinder.infer.values import (
     HOST_DATA,
     NONE,
@@ -26,6 +26,7 @@ from syncfinder.infer.values import (
     Library,
     Mapping,
     Method,
+    ModuleValue,
     Partial,
     Sequence,
     Super,
@@ -47,7 +48,7 @@ def call(node: ast.Call, frame: Frame) -> Value:
         if type(base) is Path:
             value = call_value(base.value, arguments, node, frame)
         else:
-            value = call_method(base, func.attr, arguments, node, frame)
+            value = call_method(base, method_name(base, func.attr), arguments, node, frame)
         return value if value is not UNKNOWN else made_by_unknown(func, arguments)
     callee = evaluate(func, frame)
     if type(callee) is Api and callee.name == "builtins.super":
@@ -55,6 +56,13 @@ def call(node: ast.Call, frame: Frame) -> Value:
     arguments = arguments_of(node, frame)
     value = call_value(callee, arguments, node, frame)
     return value if value is not UNKNOWN else made_by_unknown(func, arguments)
+
+
+def method_name(base: Value, name: str) -> str:
+    """Return the name that torch knows a method by: `x.npu()` moves as `x.cuda()` does."""
+    if name not in ACCELERATORS or isinstance(base, (ModuleValue, Api, Class)):
+        return name
+    return name if isinstance(base, Instance) and find_method(base.cls, name) is not None else "cuda"
 
 
 def made_by_unknown(func: ast.expr, arguments: Arguments) -> Value:

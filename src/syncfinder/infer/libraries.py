@@ -34,11 +34,15 @@ from syncfinder.infer.values import (
     join_all,
     tensor_in,
 )
+from syncfinder.infer.wrappers import call_wrapper
 
 
 def call_api(callee: Api, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     """Return the result of calling a library's function or class by its dotted name."""
     name = callee.name
+    wrapper = frame.project.wrappers.get(name)
+    if wrapper is not None:
+        return call_wrapper(wrapper, name, None, arguments, node, frame)
     if name.startswith("builtins."):
         handler = BUILTINS.get(name[9:])
         return handler(arguments, node, frame) if handler is not None else UNKNOWN

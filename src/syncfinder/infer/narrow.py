@@ -8,7 +8,7 @@ from typing import Any
 from syncfinder.infer import policy
 from syncfinder.infer.dispatch import evaluate
 from syncfinder.infer.frame import Env, Frame, KeptTest
-from syncfinder.infer.names import last_name, path_of
+from syncfinder.infer.names import ACCELERATORS, last_name, path_of
 from syncfinder.infer.reading import read
 from syncfinder.infer.scan import shared_names
 from syncfinder.infer.values import (
@@ -300,7 +300,7 @@ def place_of_word(word: str) -> int:
         return CPU
     if head == "meta":
         return META
-    return CUDA if head in ("cuda", "npu", "xpu", "hpu", "hip", "musa", "privateuseone") else ASSUMED
+    return CUDA if head in ACCELERATORS else ASSUMED
 
 
 def narrow_place(node: ast.expr, place: int, env: Env, frame: Frame) -> bool:

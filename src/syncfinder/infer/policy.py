@@ -47,24 +47,6 @@ MODULE_WORDS = {
     "optimizer", "lora", "adapter", "controlnet", "component", "wrapper", "model_runner", "policy", "head", "block",
     "inputs",
 }  # fmt: skip
-SETUP_NAMES = {
-    "__init__", "__new__", "__init_subclass__", "from_pretrained", "from_config", "post_init", "init_weights",
-    "save_pretrained", "reset_parameters", "__setstate__", "__getstate__", "__repr__", "__str__", "extra_repr",
-    "state_dict", "main", "warmup",
-}  # fmt: skip
-SETUP_PREFIXES = (
-    "load_",
-    "_load",
-    "_init_",
-    "init_",
-    "register_",
-    "save_",
-    "capture_",
-    "setup_",
-    "_setup",
-    "warmup_",
-    "_warmup",
-)
 HOST_FUNCTIONS = re.compile(r"(^|_)(collate|collate_fn|tokenize|preprocess|data_collator)(_|$)")
 HOST_MODULES = {"dataset", "datasets", "dataloader", "dataloaders", "data_loader", "data_loaders", "collate"}
 # The ends of reasons that the code itself gives.
@@ -94,6 +76,9 @@ TOKENIZER_METHODS = {"__call__", "encode", "encode_plus", "batch_encode_plus", "
 OTHER_PLATFORMS = {"is_cpu", "_is_cpu", "is_mps", "_is_mps"}
 EVENT = re.compile(r"(^|_)(ev|evt|event|events)(_|$)")
 BOUNDARIES = re.compile(r"(allow|permit|expect|ok).*sync|sync.*(allow|ok|permit)", re.IGNORECASE)
+# Regions in which the program itself lets no sync pass. `no_sync` alone is about gradients.
+GUARDS = re.compile(r"(^|_)(no|forbid|disallow|deny|without)_(gpu|cuda|device|host)_?sync", re.IGNORECASE)
+DEBUG_MODE = "sync_debug_mode"
 # Decorators of kernel languages: what they stand at is compiled for the GPU, and never run by Python.
 KERNEL_DECORATORS = {
     "triton.jit", "triton.constexpr_function", "cute.jit", "cute.kernel", "cute.experimental.jit",
@@ -230,11 +215,6 @@ def named_like_module(node: ast.expr) -> bool:
     word = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else last_name(node)
     name = word.rstrip("0123456789").rstrip("_")
     return not name or name.lower() in MODULE_WORDS or name.lower().rpartition("_")[2] in MODULE_WORDS
-
-
-def is_setup(name: str) -> bool:
-    """Return whether a function's name says that it builds, loads or prints rather than runs."""
-    return name in SETUP_NAMES or name.startswith(SETUP_PREFIXES)
 
 
 def is_kernel(decorators: tuple[str, ...]) -> bool:

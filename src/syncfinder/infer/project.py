@@ -9,9 +9,10 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from syncfinder.config import Settings
 from syncfinder.infer.dispatch import run_block
 from syncfinder.infer.frame import Frame
-from syncfinder.infer.names import is_test
+from syncfinder.infer.names import ACCELERATORS, FunctionNames, is_test
 from syncfinder.infer.scan import Scan, scan
 from syncfinder.infer.values import (
     NONE,
@@ -183,13 +184,14 @@ class Module:
 class Project:
     """All that one run knows: settings that steer the inference, the torch model, and the modules loaded so far."""
 
-    def __init__(
-        self, model: Model, roots: Any, assume_cuda: bool = True, hot_entries: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, model: Model, roots: Any, settings: Settings | None = None) -> None:
+        settings = settings or Settings()
         self.model = model
         self.roots = roots
-        self.assume_cuda = assume_cuda
-        self.hot_entries = hot_entries
+        self.assume_cuda = settings.assume_device != "cpu"
+        self.hot = FunctionNames(settings.hot + settings.extend_hot)
+        self.setup = FunctionNames(settings.setup_functions + settings.extend_setup_functions)
+        self.wrappers = dict(settings.models)
         self.modules: dict[Path, Module | None] = {}
         self.checked: set[Path] = set()
         self.texts: dict[Path, str] = {}
@@ -285,7 +287,10 @@ class Project:
         return submodule if submodule is not None and not isinstance(submodule, Api) else UNKNOWN
 
     def api(self, dotted: str) -> Value:
-        """Return a library name's value: a dtype, or the name itself."""
+        """Return a library name's value: a dtype, or the name itself. torch.npu is what torch.cuda is."""
+        parts = dotted.split(".", 2)
+        if parts[0] == "torch" and len(parts) > 1 and parts[1] in ACCELERATORS:
+            dotted = ".".join(["torch", "cuda", *parts[2:]])
         name = self.model.canonical(dotted)
         dtype = self.model.dtype_of(name)
         return Dtype(dtype) if dtype is not None else Api(name)

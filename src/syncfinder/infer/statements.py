@@ -237,8 +237,8 @@ def with_block(node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
         value = evaluate(item.context_expr, frame)
         if isinstance(value, Device):
             frame.default_place = value.place
-        if frame.context is None and is_boundary(item.context_expr):
-            frame.context = "boundary"
+        if frame.context is None:
+            frame.context = region(item.context_expr)
         if item.optional_vars is not None:
             assign(item.optional_vars, entered(value, frame, item.context_expr), frame, None)
     falls = run_block(node.body, frame)
@@ -246,9 +246,16 @@ def with_block(node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
     return falls
 
 
-def is_boundary(node: ast.expr) -> bool:
-    """Return whether a context manager is named as a region in which syncs are meant."""
-    return policy.BOUNDARIES.search(last_name(node.func if isinstance(node, ast.Call) else node)) is not None
+def region(node: ast.expr) -> str | None:
+    """Return the context that a context manager's name declares: syncs are meant there, or let through by none."""
+    name = last_name(node.func if isinstance(node, ast.Call) else node)
+    if policy.DEBUG_MODE in name and isinstance(node, ast.Call):
+        first = node.args[0] if node.args else None
+        mode = first.value if isinstance(first, ast.Constant) else None
+        return "boundary" if mode in (0, "default") else "guarded" if mode in (1, 2, "warn", "error") else None
+    if policy.GUARDS.search(name):
+        return "guarded"
+    return "boundary" if policy.BOUNDARIES.search(name) else None
 
 
 def entered(value: Value, frame: Frame, node: ast.expr) -> Value:

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from syncfinder.finding import Finding
 from syncfinder.report.text import LEVEL_STYLES, Styler, one_line, visible
 from syncfinder.source.display import shown
-from syncfinder.source.file import SourceFile
+
+if TYPE_CHECKING:
+    from syncfinder.check import Report
+    from syncfinder.report.formats import Look
 
 
-def write(
-    findings: Iterable[Finding],
-    files_by_name: Mapping[str, SourceFile],
-    stream: TextIO,
-    *,
-    color: bool,
-    width: int | None,
-    show_info: bool,
-) -> None:
+def write(report: Report, stream: TextIO, look: Look) -> None:
     """Write the findings, none of them cut to the terminal's width."""
-    style = Styler(color)
-    for f in visible(findings, show_info):
+    style = Styler(look.color)
+    for f in visible(report.findings, look.show_info):
         place = f"{style(shown(f.filename), 'bold')}:{f.span.line}:{f.span.column}"
         stream.write(f"{place}: {style(f.code, LEVEL_STYLES[f.level])} {one_line(f.message)}\n")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TextIO
 
+from syncfinder.check import Report
 from syncfinder.explain import Belief, Explanation
 from syncfinder.report import full
+from syncfinder.report.formats import Look
 from syncfinder.report.text import Styler, one_line
 from syncfinder.source.display import shown
 
 
-def write(explanation: Explanation, stream: TextIO, *, color: bool, width: int | None) -> None:
-    """Write a line's source, what is believed of its expressions, and its findings."""
-    style = Styler(color)
+def write(explanation: Explanation, stream: TextIO, look: Look) -> None:
+    """Write a line's source, what is believed of its expressions, and all its findings."""
+    style = Styler(look.color)
     source = explanation.file.text.splitlines()[explanation.line - 1]
     name = shown(str(explanation.file.path))
     stream.write(f"{style(f'{name}:{explanation.line}', 'bold')}\n    {source.strip()}\n\n")
@@ -23,7 +26,7 @@ def write(explanation: Explanation, stream: TextIO, *, color: bool, width: int |
     stream.write("\n")
     if explanation.reported:
         files = {str(explanation.file.path): explanation.file}
-        full.write(explanation.reported, files, stream, color=color, width=width, show_info=True)
+        full.write(Report(findings=list(explanation.reported), files=files), stream, replace(look, show_info=True))
     for finding, reason in explanation.hidden:
         stream.write(f"{finding.code} {one_line(finding.message)}: not reported, {reason}\n")
     if not explanation.reported and not explanation.hidden:

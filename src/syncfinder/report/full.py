@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from syncfinder.finding import Finding
 from syncfinder.report.frame import frame
 from syncfinder.report.text import LEVEL_STYLES, Styler, one_line, visible
 from syncfinder.source.display import shown
-from syncfinder.source.file import SourceFile
+
+if TYPE_CHECKING:
+    from syncfinder.check import Report
+    from syncfinder.report.formats import Look
 
 _MOST_REASONS = 3
 
 
-def write(
-    findings: Iterable[Finding],
-    files_by_name: Mapping[str, SourceFile],
-    stream: TextIO,
-    *,
-    color: bool,
-    width: int | None,
-    show_info: bool,
-) -> None:
-    """Write the findings. A file that is not in `files_by_name` is shown without its source."""
-    style = Styler(color)
-    for finding in visible(findings, show_info):
+def write(report: Report, stream: TextIO, look: Look) -> None:
+    """Write the findings. One whose file is not in the report is shown without its source."""
+    style = Styler(look.color)
+    for finding in visible(report.findings, look.show_info):
         lines = [_headline(finding, style), _place(finding, style)]
-        file = files_by_name.get(finding.filename)
+        file = report.files.get(finding.filename)
         if file is not None:
-            lines += frame(file, finding.span, style, width)
+            lines += frame(file, finding.span, style, look.width)
         lines += _help(finding, style)
         lines += _why(finding, style)
         stream.write("\n".join(lines) + "\n\n")

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from syncfinder.finding import Finding
-from syncfinder.source.file import SourceFile
+from syncfinder.report.text import ordered
+
+if TYPE_CHECKING:
+    from syncfinder.check import Report
+    from syncfinder.report.formats import Look
 
 
-def write(
-    findings: Iterable[Finding],
-    files_by_name: Mapping[str, SourceFile],
-    stream: TextIO,
-    *,
-    color: bool,
-    width: int | None,
-    show_info: bool,
-) -> None:
-    """Write the findings sorted by file, row, column and code; the options for people change nothing."""
-    ordered = sorted(findings, key=lambda f: (f.filename, f.span.line, f.span.column, f.code))
-    stream.write(json.dumps([f.to_json() for f in ordered], indent=2) + "\n")
+def write(report: Report, stream: TextIO, look: Look) -> None:
+    """Write the findings as one list."""
+    stream.write(json.dumps([f.to_json() for f in ordered(report.findings)], indent=2) + "\n")

@@ -1,19 +1,35 @@
-"""The last line of the formats for people."""
+"""How many findings there are: one line, in the formats for people."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from syncfinder.finding import Finding
 from syncfinder.sites.site import CONFIDENCES
 
+if TYPE_CHECKING:
+    from syncfinder.check import Report
 
-def summary(findings: Sequence[Finding], checked: int, *, failed: bool, show_info: bool) -> str:
+
+def of_report(report: Report, *, show_info: bool) -> str:
+    """Return the summary of a run."""
+    failed = bool(report.errors)
+    return summary(report.findings, report.checked, failed=failed, show_info=show_info, known=report.known)
+
+
+def summary(findings: Sequence[Finding], checked: int, *, failed: bool, show_info: bool, known: int = 0) -> str:
     """Say how many findings there are in how many files.
 
-    `checked` counts the files that were checked; `failed` says that something else could not be.
+    `checked` counts the files that were checked; `failed` says that something else could not be; `known` are the
+    findings that a baseline knows.
     """
+    text = _counts(findings, checked, failed=failed, show_info=show_info)
+    return text + (f"; {known} known {'one is' if known == 1 else 'ones are'} in the baseline" if known else "")
+
+
+def _counts(findings: Sequence[Finding], checked: int, *, failed: bool, show_info: bool) -> str:
     counted = [f for f in findings if f.level != "info"]
     info = len(findings) - len(counted)
     hint = "" if show_info else " (--show-info)"

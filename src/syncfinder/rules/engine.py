@@ -124,4 +124,5 @@ def _finding(file: SourceFile, site: Site, words: Words | None) -> Finding:
         url=rule.url,
         why=site.why,
         calls=site.calls,
+        statement=(min(site.statement[0], site.span.line), max(site.statement[1], site.span.end_line)),
     )

@@ -51,7 +51,7 @@ def decode(path: Path, data: bytes) -> str:
         raise SourceError(path, f"{kind}; save it as UTF-8, or leave it out with --exclude")
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    encoding = _encoding(path, data)
+    encoding = encoding_of(path, data)
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -66,7 +66,7 @@ def decode(path: Path, data: bytes) -> str:
     return text.removeprefix("\ufeff")
 
 
-def _encoding(path: Path, data: bytes) -> str:
+def encoding_of(path: Path, data: bytes) -> str:
     """The encoding that the mark or the cookie in the first two lines declares; UTF-8 without either."""
     head = data.split(b"\n", 2)[:2]
     if not any(_COOKIE.match(line.removeprefix(codecs.BOM_UTF8)) for line in head):

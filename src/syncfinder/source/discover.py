@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from syncfinder.source.display import shown
+from syncfinder.source.patterns import Excludes, Scope, prefix, usable
 
-# Folders that hold no code of the project. They are left out below a given folder, never when given themselves.
-# fmt: off
-DEFAULT_EXCLUDES = frozenset({
-    ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox",
-    ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".syncfinder_cache", ".tox", ".venv",
-    ".vscode", "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist", "node_modules",
-    "site-packages", "venv",
-})
-# fmt: on
+if TYPE_CHECKING:
+    from syncfinder.config import Settings
 
 
 @dataclass(slots=True)
@@ -32,67 +25,41 @@ class Discovery:
     errors: list[str] = field(default_factory=list)
 
 
-class _Scope:
-    """Gitignore patterns and the folder, with a slash at its end, that they are relative to.
-
-    Every entry is asked about on the way down. For files GitIgnoreSpec ranks a match of a folder above them lower than
-    one of the file; folders need no such ranking (by it `*` would win over a later `!*/`): the last pattern decides.
-    """
-
-    __slots__ = ("_files", "_folders", "_lines", "folder")
-
-    def __init__(self, folder: str, lines: Sequence[str]) -> None:
-        from pathspec import GitIgnoreSpec, PathSpec
-
-        self.folder = folder
-        self._lines = lines
-        self._files = GitIgnoreSpec.from_lines(lines)
-        self._folders = PathSpec(self._files.patterns)
-
-    def decide(self, path: str) -> bool | None:
-        """True to ignore, False to keep, None when no pattern matches. Folders' paths end in a slash."""
-        relative = self._relative(path)
-        if relative.endswith("/"):
-            return self._folders.check_file(relative).include
-        return self._files.check_file(relative).include
-
-    def named(self, folder: str) -> _Scope:
-        """The scope without the patterns that leave `folder` out: naming it overrides them."""
-        relative = self._relative(folder)
-        patterns = zip(self._lines, self._folders.patterns, strict=True)
-        return _Scope(self.folder, [line for line, p in patterns if not (p.include and p.match_file(relative))])
-
-    def _relative(self, path: str) -> str:
-        """Outside the scope's folder, a path that only patterns for names can match."""
-        if path.startswith(self.folder):
-            return path[len(self.folder) :]
-        return "../" + path[path.rstrip("/").rfind("/") + 1 :]
-
-
 def discover(
-    paths: Sequence[Path], exclude: Sequence[str], respect_gitignore: bool = True, root: Path | None = None
+    paths: Sequence[Path], settings: Settings, settings_of: Callable[[str], Settings] | None = None
 ) -> Discovery:
     """Find the files to check.
 
-    `exclude` holds gitignore patterns relative to `root` (the working directory); they and the defaults apply below
-    the given folders only. A missing path, or a folder without Python files, is an error.
+    What a folder's own settings (`settings_of`; else `settings`) exclude is left out below the given folders only,
+    unless `settings` say force-exclude. A missing path, or a folder without Python files, is an error.
     """
-    walk = _Walk(_exclude_scope(exclude, os.path.abspath(root or os.curdir)), respect_gitignore)
+    walk = _Walk(settings, settings_of or (lambda _: settings))
     for path in paths:
         walk.add(str(path))
     return walk.result()
 
 
 class _Walk:
-    def __init__(self, excludes: _Scope | None, respect_gitignore: bool) -> None:
-        self.given_excludes = excludes
-        self.excludes = excludes
-        self.respect_gitignore = respect_gitignore
+    def __init__(self, settings: Settings, settings_of: Callable[[str], Settings]) -> None:
+        self.respect_gitignore = settings.respect_gitignore
+        self.force_exclude = settings.force_exclude
+        self.settings_of = settings_of
+        self.known: dict[int, Excludes] = {}  # by the identity of the settings
         self.files: set[str] = set()
         self.links: set[str] = set()
         self.notebooks = 0
         self.left_out = 0
+        self.forced = 0
         self.errors: list[str] = []
+
+    def excludes(self, folder: str) -> Excludes:
+        """What the settings of a folder leave out."""
+        settings = self.settings_of(folder)
+        found = self.known.get(id(settings))
+        if found is None:
+            root = os.path.abspath(settings.root or os.curdir)
+            found = self.known[id(settings)] = Excludes(settings.exclude + settings.extend_exclude, root)
+        return found
 
     def add(self, given: str) -> None:
         """Take one path of the command line."""
@@ -103,7 +70,10 @@ class _Walk:
             missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
             self.errors.append(f"{given}: {'no such file or folder' if missing else error.strerror}")
             return
-        if stat.S_ISDIR(mode):
+        folder = stat.S_ISDIR(mode)
+        if self.force_exclude and self.excludes(path if folder else os.path.dirname(path)).reach(path, folder):
+            self.forced += 1
+        elif folder:
             self._add_folder(path, given)
         elif not stat.S_ISREG(mode):
             self.errors.append(f"{given}: is neither a file nor a folder")
@@ -113,16 +83,18 @@ class _Walk:
             self.files.add(path)
 
     def _add_folder(self, path: str, given: str) -> None:
-        folder = _prefix(path)
-        self.excludes = self.given_excludes.named(folder) if self.given_excludes else None
+        folder = prefix(path)
+        given_excludes = self.excludes(path)
+        self.known = {key: e.named(folder) if e is given_excludes else e for key, e in self.known.items()}
         scopes = [scope.named(folder) for scope in _enclosing(path)] if self.respect_gitignore else []
         self.left_out = 0
         found = self.descend(folder, scopes)
+        self.known.clear()
         if not found:
             why = f" ({self.left_out} left out by exclude or .gitignore)" if self.left_out else ""
             self.errors.append(f"{given}: no Python files in this folder{why}")
 
-    def descend(self, top: str, scopes: list[_Scope]) -> int:
+    def descend(self, top: str, scopes: list[Scope]) -> int:
         """Walk down from a folder (its path ends in a slash) and return how many Python files are below it."""
         found = 0
         stack = [(top, scopes)]
@@ -135,33 +107,40 @@ class _Walk:
                 continue
             if self.respect_gitignore and any(e.name == ".gitignore" for e in entries):
                 scopes = [*scopes, *_read_rules(folder + ".gitignore", folder)]
+            excludes = self.excludes(folder.rstrip("/") or "/")
             for entry in entries:
-                found += self._take(entry, folder, scopes, stack)
+                found += self._take(entry, folder, excludes, scopes, stack)
         return found
 
     def _take(
-        self, entry: os.DirEntry[str], folder: str, scopes: list[_Scope], stack: list[tuple[str, list[_Scope]]]
+        self,
+        entry: os.DirEntry[str],
+        folder: str,
+        excludes: Excludes,
+        scopes: list[Scope],
+        stack: list[tuple[str, list[Scope]]],
     ) -> int:
         name = entry.name
         if name.endswith(".py") and entry.is_file():
-            if self._ignored(folder + name, scopes):
+            if self._ignored(folder + name, name, excludes, scopes):
                 self.left_out += 1
                 return 0
             (self.links if entry.is_symlink() else self.files).add(folder + name)
             return 1
         if name.endswith(".ipynb"):
-            self.notebooks += not self._ignored(folder + name, scopes)
+            self.notebooks += not self._ignored(folder + name, name, excludes, scopes)
         # links to folders are not followed: they can loop, and what they name is below its own folder
-        elif entry.is_dir(follow_symlinks=False) and name not in DEFAULT_EXCLUDES:
-            if self._ignored(f"{folder}{name}/", scopes):
+        elif entry.is_dir(follow_symlinks=False):
+            if self._ignored(f"{folder}{name}/", name, excludes, scopes):
                 self.left_out += 1
             else:
                 stack.append((f"{folder}{name}/", scopes))
         return 0
 
-    def _ignored(self, path: str, scopes: list[_Scope]) -> bool:
+    @staticmethod
+    def _ignored(path: str, name: str, excludes: Excludes, scopes: list[Scope]) -> bool:
         """The innermost gitignore file that decides overrides those above it; none overrides the excludes."""
-        if self.excludes is not None and self.excludes.decide(path):
+        if excludes.leave_out(path, name):
             return True
         for scope in reversed(scopes):
             decision = scope.decide(path)
@@ -181,38 +160,23 @@ class _Walk:
         if self.notebooks:
             count = "1 notebook" if self.notebooks == 1 else f"{self.notebooks} notebooks"
             notes.append(f"{count} (.ipynb) left out: syncfinder reads Python files only")
+        if self.forced:
+            count = "1 given path" if self.forced == 1 else f"{self.forced} given paths"
+            notes.append(f"{count} left out by exclude (force-exclude)")
         return Discovery([Path(f) for f in sorted(self.files)], notes, self.errors)
 
 
-def _prefix(folder: str) -> str:
-    return folder if folder.endswith("/") else folder + "/"
-
-
-def _read_rules(path: str, folder: str) -> list[_Scope]:
+def _read_rules(path: str, folder: str) -> list[Scope]:
     """The rules of one gitignore file that stand for `folder`; none when it is missing, unreadable or empty."""
     try:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return []
-    lines = _patterns(text.splitlines())
-    return [_Scope(folder, lines)] if lines else []
+    lines = usable(text.splitlines())
+    return [Scope(folder, lines)] if lines else []
 
 
-def _patterns(lines: Sequence[str]) -> list[str]:
-    """The lines of a gitignore file that hold a pattern which can match something."""
-    lines = [line for line in lines if line.strip() and not line.startswith("#")]
-    if lines:
-        from pathspec import GitIgnoreSpec
-    found = []
-    for line in lines:
-        # a line that git reads as matching nothing is an error to the library
-        with contextlib.suppress(ValueError, re.error):
-            if any(p.include is not None for p in GitIgnoreSpec.from_lines([line]).patterns):
-                found.append(line)
-    return found
-
-
-def _enclosing(path: str) -> list[_Scope]:
+def _enclosing(path: str) -> list[Scope]:
     """The gitignore files above `path` in the git repository that holds it, outermost first."""
     above: list[str] = []
     here = path
@@ -222,21 +186,7 @@ def _enclosing(path: str) -> list[_Scope]:
             return []
         here = parent
         above.append(here)
-    scopes = _read_rules(os.path.join(here, ".git", "info", "exclude"), _prefix(here))
+    scopes = _read_rules(os.path.join(here, ".git", "info", "exclude"), prefix(here))
     for folder in reversed(above):
-        scopes += _read_rules(os.path.join(folder, ".gitignore"), _prefix(folder))
+        scopes += _read_rules(os.path.join(folder, ".gitignore"), prefix(folder))
     return scopes
-
-
-def _exclude_scope(exclude: Sequence[str], root: str) -> _Scope | None:
-    """The patterns of `exclude`; a path below `root`, absolute or with a leading `./`, stands for that one place."""
-    prefix = _prefix(root)
-    lines = []
-    for pattern in exclude:
-        if pattern.startswith(prefix):
-            pattern = "/" + pattern[len(prefix) :]
-        elif pattern.startswith("./"):
-            pattern = pattern[1:]
-        lines.append(pattern)
-    lines = _patterns(lines)
-    return _Scope(prefix, lines) if lines else None

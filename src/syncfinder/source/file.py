@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from syncfinder.sites.site import Span
+
 
 @dataclass(slots=False)
 class SourceFile:
@@ -25,3 +27,10 @@ class SourceFile:
         if row.isascii():
             return offset + 1
         return len(row.encode()[:offset].decode(errors="replace")) + 1
+
+    def text_of(self, span: Span) -> str:
+        """The text that the span covers, with its line ends."""
+        lines = self.lines[span.line - 1 : span.end_line]
+        if len(lines) == span.end_line - span.line + 1:
+            lines[-1] = lines[-1][: span.end_column - 1]
+        return "\n".join(lines)[span.column - 1 :]

@@ -1,0 +1,1 @@
+"""Which findings count: what comments suppress, what a baseline knows, what a change brings."""
