@@ -153,6 +153,18 @@ def test_a_moved_file_keeps_its_entries(run: Run, check: Run, here: Path) -> Non
     ]  # fmt: skip
 
 
+def test_a_function_that_moves_to_another_file_keeps_its_entries(run: Run, check: Run, here: Path) -> None:
+    moved = HEAD.replace("def f(", "def g(").removeprefix("import torch\n") + "    x.tolist()\n    x.cpu()\n"
+    (here / "a.py").write_text(HEAD + "    x.tolist()\n" + moved)
+    (here / "b.py").write_text(HEAD + "    x.tolist()\n")
+    run("baseline")
+    (here / "a.py").write_text(HEAD + "    x.tolist()\n")
+    (here / "b.py").write_text(HEAD + "    x.tolist()\n" + moved)
+    assert check() == Result(0, "[]\n", "")
+    (here / "a.py").write_text(HEAD + "    x.tolist()\n" + moved)
+    assert [f["code"] for f in json.loads(check().out)] == ["SF102", "SF103"]  # a copy is new
+
+
 def test_a_file_that_has_few_of_the_findings_is_another_one(run: Run, check: Run, here: Path) -> None:
     (here / "old.py").write_text(HEAD + "    x.tolist()\n    x.cpu()\n")
     run("baseline")

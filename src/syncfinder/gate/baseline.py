@@ -1,7 +1,7 @@
 """Baselines: the findings that are known, in a file that is read and merged well.
 
-An entry survives moves of its lines and of its file, and new layout. Owner, reason and a date at which it expires may
-be noted in it.
+An entry survives new layout, and moves of its lines, its function and its file. Owner, reason and a date at which it
+expires may be noted in it.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class Baseline:
         Of more equal findings than an entry knows, the last ones are new. Stale are entries that know more than there
         is, if the run could tell.
         """
-        keys = self._keys(run)
-        known = self._moved(set(keys.values())).entries
+        keys, judges = self._keys(run), self._judge(run)
+        known = self._moved(set(keys.values()), judges).entries
         found = Match(expired=[e for e in known.values() if e.expires is not None and e.expires < today])
         left = {key: entry.count for key, entry in known.items()}
         for entry in found.expired:
@@ -98,7 +98,6 @@ class Baseline:
                 found.known += 1
             else:
                 found.new.append(finding)
-        judges = self._judge(run)
         found.stale = [known[key] for key, count in left.items() if count > 0 and judges(key)]
         return found
 
@@ -107,9 +106,8 @@ class Baseline:
 
         Notes stay with their keys, and so do the entries of which the run cannot tell.
         """
-        counts = Counter(self._keys(run).values())
-        known = self._moved(set(counts)).entries
-        judges = self._judge(run)
+        counts, judges = Counter(self._keys(run).values()), self._judge(run)
+        known = self._moved(set(counts), judges).entries
         entries = [entry for key, entry in known.items() if key not in counts and not judges(key)]
         for key, count in counts.items():
             old = known.get(key)
@@ -130,7 +128,8 @@ class Baseline:
     def _judge(self, run: Run) -> Callable[[FindingKey], bool]:
         """Whether a run says if the findings of a key are there: their file was checked for the rule, or is gone."""
         seen = {os.path.relpath(path, self.folder).replace(os.sep, "/"): path for path in run.checked}
-        gone = self._gone()
+        paths = {key.path for key in self.entries}
+        gone = {path for path in paths if not os.path.exists(os.path.join(self.folder, path))}
 
         def judges(key: FindingKey) -> bool:
             path = seen.get(key.path)
@@ -138,40 +137,41 @@ class Baseline:
 
         return judges
 
-    def _gone(self) -> set[str]:
-        paths = {key.path for key in self.entries}
-        return {path for path in paths if not os.path.exists(os.path.join(self.folder, path))}
+    def _moved(self, keys: set[FindingKey], judges: Callable[[FindingKey], bool]) -> Baseline:
+        """The baseline with functions that are found in another file now, moved alone or with their file.
 
-    def _moved(self, keys: set[FindingKey]) -> Baseline:
-        """The baseline with a file that is gone under its new path.
-
-        That is a file which has most of the findings of the one that is gone, and which the baseline does not know.
+        One has moved if it has no finding left where it was, and a function of its name, in a file where the baseline
+        knows none, has most of them.
         """
-        gone = self._gone()
-        have = {key.path for key in self.entries}
-        places: dict[tuple[str, ...], set[str]] = {}
-        for key in keys:
-            if gone and key.path not in have:
-                places.setdefault(key[1:], set()).add(key.path)
-        targets: dict[str, str] = {}
-        for path in sorted(gone) if places else ():
-            tails = [key[1:] for key in self.entries if key.path == path]
-            votes = Counter(place for tail in tails for place in places.get(tail, ()) if place not in targets.values())
-            best = max(sorted(votes), key=votes.__getitem__, default=None)
-            if best is not None and 2 * votes[best] > len(tails):
-                targets[path] = best
-        if not targets:
-            return self
-        rows = self.entries.values()
-        return Baseline(
-            self.path, [replace(e, key=e.key._replace(path=targets.get(e.key.path, e.key.path))) for e in rows]
-        )
+        units, today = _by_function(self.entries), _by_function(keys)
+        free: dict[str, list[tuple[str, str]]] = {}
+        for unit in sorted(today.keys() - units.keys()):
+            free.setdefault(unit[1], []).append(unit)
+        targets: dict[tuple[str, str], str] = {}
+        for unit in sorted(units.keys() - today.keys()):
+            common = {place: len(units[unit] & today[place]) for place in free.get(unit[1], ())}
+            best = max(common, key=common.__getitem__, default=None)
+            lost = all(judges(FindingKey(*unit, *place)) for place in units[unit])
+            if best is not None and lost and 2 * common[best] > len(units[unit]):
+                targets[unit] = best[0]
+                free[unit[1]].remove(best)
+        entries = self.entries.values()
+        moved = [replace(e, key=e.key._replace(path=targets.get(e.key[:2], e.key.path))) for e in entries]
+        return Baseline(self.path, moved)
 
     def write(self) -> None:
         """Write the file, an entry a line, sorted. Raises OSError."""
         rows = [json.dumps(self.entries[key].to_json(), ensure_ascii=False) for key in sorted(self.entries)]
         body = "".join(f"\n    {row}," for row in rows).rstrip(",")
         write_whole(self.path, f'{{\n  "version": {VERSION},\n  "entries": [{body}\n  ]\n}}\n')
+
+
+def _by_function(keys: Iterable[FindingKey]) -> dict[tuple[str, str], set[tuple[str, str]]]:
+    """The rules and expressions of keys, by path and function."""
+    found: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for key in keys:
+        found.setdefault(key[:2], set()).add(key[2:])
+    return found
 
 
 def load(path: Path) -> Baseline:
