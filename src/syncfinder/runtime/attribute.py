@@ -1,8 +1,8 @@
 """Attributing waits to expressions: which instruction of a function made the host wait.
 
 The function runs with a trace of every instruction. The sync debug mode's warnings are caught where they are raised.
-For waits that it does not report, the stream is kept busy all the time: an instruction that takes long and ends only
-when the stream is idle has waited. Positions are those of the instruction in the source (co_positions, CPython 3.11).
+For waits that it does not report, the stream is kept busy all the time: an instruction that takes long has waited, if
+it takes longer when there is more to wait for. Positions are those of the instruction in the source (co_positions, CPython 3.11).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from syncfinder.runtime.instruments import REPORT, Stall
 AHEAD_MS = 8.0
 # what the debug mode did not report must wait for this much, too: an instruction that is slow on the host does not
 LONG_AHEAD_MS = 40.0
-# an instruction that takes this part of it, and ends with an idle stream, has waited
+# an instruction that takes this part of it has waited
 LONG = 0.5
 
 
@@ -108,7 +108,10 @@ def _characters(line: str, offset: int) -> int:
 
 
 class _Watch:
-    """Keeps the stream busy, and notes the instruction that ran until it was idle."""
+    """Keeps the stream busy, and notes the instructions that took as long as its work.
+
+    What is waited for may be a part of the work: another stream may have to wait for what was queued until then.
+    """
 
     def __init__(self, filename: str, lines: list[str], stall: Stall, ahead_ms: float) -> None:
         self.filename, self.lines, self.stall, self.ahead_ms = filename, lines, stall, ahead_ms
@@ -134,12 +137,11 @@ class _Watch:
     def step(self, following: tuple[types.CodeType, int] | None) -> None:
         """The current instruction is done: did it wait? Then make the stream busy for the following one."""
         now = time.perf_counter()
-        idle = self.over.query()
-        if self.current is not None and idle and (now - self.started) * 1e3 >= LONG * self.ahead_ms:
+        if self.current is not None and (now - self.started) * 1e3 >= LONG * self.ahead_ms:
             place = _place(*self.current, self.lines)
             if place is not None:
                 self.places.add(place)
-        if idle:
+        if self.over.query():
             self.busy_until = now
         if (self.busy_until - now) * 1e3 < self.ahead_ms:
             self.over = self.stall(self.ahead_ms)
