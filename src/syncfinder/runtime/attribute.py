@@ -2,7 +2,8 @@
 
 The function runs with a trace of every instruction. The sync debug mode's warnings are caught where they are raised.
 For waits that it does not report, the stream is kept busy all the time: an instruction that takes long has waited, if
-it takes longer when there is more to wait for. Positions are those of the instruction in the source (co_positions, CPython 3.11).
+it takes longer when there is more to wait for. Positions are those of the instruction in the source (co_positions,
+CPython 3.11).
 """
 
 from __future__ import annotations
