@@ -72,7 +72,7 @@ def test_the_file(run: Run, here: Path) -> None:
         "  ]\n}\n"
     )
     assert run("check", "--baseline", NAME) == Result(
-        0, "All checks passed! 1 finding is info (--show-info); 4 known ones are in the baseline\n", ""
+        0, "All checks passed! 1 finding is info (--show-info); 4 known findings are in the baseline\n", ""
     )
     assert run("check", "--baseline", "").code == 1
     assert run("check").code == 1

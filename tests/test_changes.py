@@ -176,6 +176,29 @@ def test_from_a_folder_below_and_with_settings_of_the_user(
     assert check("m.py").found == [("m.py", 7, "SF103")]
 
 
+def test_within_a_hook(
+    here: Path, git: Git, commit: Callable[[], None], check: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "sub").mkdir()
+    (here / "sub/m.py").write_text(HEAD + "    x.tolist()\n")
+    commit()
+    (here / "sub/m.py").write_text(HEAD + "    x.tolist()\n    x.cpu()\n")
+    monkeypatch.setenv("GIT_DIR", ".git")
+    monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
+    assert check("sub/m.py").found == [("m.py", 7, "SF103")]
+
+
+def test_a_history_that_is_cut_off(
+    here: Path, git: Git, commit: Callable[[], None], check: Run, tmp_path: Path
+) -> None:
+    (here / "m.py").write_text(HEAD + "    x.tolist()\n")
+    commit()
+    git("checkout", "-q", "--orphan", "other")
+    (here / "m.py").write_text(HEAD + "    x.tolist()\n    x.cpu()\n")
+    commit()
+    assert check(since="main").found == [("m.py", 7, "SF103")]
+
+
 def test_a_file_that_did_not_parse_before(here: Path, commit: Callable[[], None], check: Run) -> None:
     (here / "m.py").write_text(HEAD + "    x.tolist(\n")
     (here / "n.py").write_text(HEAD + "    x.tolist()\n")

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from syncfinder.config import ConfigError, Configuration, Settings, load, override
 from syncfinder.keys import KEYS, Wrapper, json_schema
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
 @pytest.fixture(autouse=True)
@@ -192,6 +199,19 @@ def test_the_defaults_are_those_of_the_settings() -> None:
 def test_the_committed_schema_is_the_one_of_the_keys() -> None:
     committed = Path(__file__).parents[1] / "syncfinder.schema.json"
     assert json.loads(committed.read_text(encoding="utf-8")) == json_schema()
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_the_schema_takes_the_example_of_a_key(here: Path, name: str) -> None:
+    jsonschema.validate(tomllib.loads(KEYS[name].example), json_schema())
+
+
+@pytest.mark.parametrize(
+    "text", ["selct = []", "select = ['E501']", "severity = {SF1 = 'low'}", "models = {'m.f' = {}}", "hot = 'f'"]
+)
+def test_the_schema_refuses_what_is_wrong(text: str) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(tomllib.loads(text), json_schema())
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from syncfinder.errors import UserError
 
 # What a user's own settings could change in a diff.
 _PLAIN = ("-c", "core.quotePath=false", "-c", "diff.renameLimit=0", "-c", "diff.noprefix=false")
+# Git sets them for its hooks; they would hold for its own working directory only.
+_HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 _REGULAR = ("100644", "100755")
 
 
@@ -76,8 +78,9 @@ class Repository:
 
     def _run(self, *arguments: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
         command = ["git", "-C", self.top, *_PLAIN, *arguments]
+        environment = {name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES}
         try:
-            return subprocess.run(command, capture_output=True, input=stdin, check=False)
+            return subprocess.run(command, capture_output=True, input=stdin, check=False, env=environment)
         except FileNotFoundError as error:
             raise UserError("--changed-since needs git, and there is no such command") from error
 

@@ -25,24 +25,23 @@ def summary(findings: Sequence[Finding], checked: int, *, failed: bool, show_inf
     `checked` counts the files that were checked; `failed` says that something else could not be; `known` are the
     findings that a baseline knows.
     """
-    text = _counts(findings, checked, failed=failed, show_info=show_info)
-    return text + (f"; {known} known {'one is' if known == 1 else 'ones are'} in the baseline" if known else "")
-
-
-def _counts(findings: Sequence[Finding], checked: int, *, failed: bool, show_info: bool) -> str:
     counted = [f for f in findings if f.level != "info"]
     info = len(findings) - len(counted)
-    hint = "" if show_info else " (--show-info)"
-    if counted:
-        by_confidence = Counter(f.confidence for f in counted)
-        parts = ", ".join(f"{by_confidence[c]} {c}" for c in reversed(CONFIDENCES) if by_confidence[c])
-        files = len({f.filename for f in counted})
-        found = f"Found {_count(len(counted), 'finding')} ({parts}) in {files} of {_count(checked, 'file')}"
-        return found + (f"; {info} more {'is' if info == 1 else 'are'} info{hint}" if info else "")
-    passed = (
-        "All checks passed!" if not failed else f"No findings in the {_count(checked, 'file')} that could be checked"
-    )
-    return passed + (f" {_count(info, 'finding')} {'is' if info == 1 else 'are'} info{hint}" if info else "")
+    more = []
+    if info:
+        which = f"{info} more" if counted else _count(info, "finding")
+        more.append(f"{which} {'is' if info == 1 else 'are'} info{'' if show_info else ' (--show-info)'}")
+    if known:
+        more.append(f"{_count(known, 'known finding')} {'is' if known == 1 else 'are'} in the baseline")
+    if not counted:
+        partly = f"No findings in the {_count(checked, 'file')} that could be checked"
+        passed = partly if failed else "All checks passed!"
+        return " ".join([passed, "; ".join(more)]).rstrip()
+    by_confidence = Counter(f.confidence for f in counted)
+    parts = ", ".join(f"{by_confidence[c]} {c}" for c in reversed(CONFIDENCES) if by_confidence[c])
+    files = len({f.filename for f in counted})
+    found = f"Found {_count(len(counted), 'finding')} ({parts}) in {files} of {_count(checked, 'file')}"
+    return "; ".join([found, *more])
 
 
 def _count(number: int, what: str) -> str:
