@@ -43,6 +43,7 @@ def site(file: SourceFile, kind: str, text: str, *, line: int = 1, at: int = 1, 
 def worded(text: str, kind: str, part: str, **given: Any) -> tuple[str, str]:
     """Return (message, help) for one site in a one-line file."""
     file = source(text + "\n")
+    given.setdefault("confidence", "possible")  # a guess is never rewritten: the help is the wording's own
     finding = word(file, [site(file, kind, part, **given)])[0]
     assert finding.fix is not None
     assert (finding.fix.applicability, finding.fix.edits) == ("display-only", ())

@@ -130,8 +130,13 @@ def united(parts: list[Observations]) -> Observations:
             for site in sites:
                 key = (site.kind, site.span)
                 other = have.get(key)
-                if other is None or rank(site) > rank(other):
+                if other is None:
                     have[key] = site
+                elif rank(site) > rank(other):
+                    site.agree(other)
+                    have[key] = site
+                else:
+                    other.agree(site)
     for path, by_place in merged.items():
         out.sites[path] = sorted(by_place.values(), key=lambda s: (s.span.line, s.span.column, s.kind))
     return out

@@ -6,8 +6,29 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from syncfinder.infer.values import CERTAIN, CPU, CUDA, GPU, LIKELY, Class, Function, Tensor, Value, join
-from syncfinder.sites.site import Confidence, Hop, Level, Reason, Site
+from syncfinder.infer.values import (
+    CERTAIN,
+    CPU,
+    CUDA,
+    GPU,
+    LIKELY,
+    Array,
+    Class,
+    Const,
+    Device,
+    Flag,
+    Function,
+    Number,
+    Sequence,
+    Tensor,
+    Union,
+    UnknownValue,
+    Value,
+    is_number,
+    join,
+    number_kind,
+)
+from syncfinder.sites.site import Confidence, Hop, Known, Level, Reason, Site
 
 if TYPE_CHECKING:
     from syncfinder.infer.project import Module, Project
@@ -29,11 +50,12 @@ class Effect:
 
 
 class Loop:
-    """The environments that leave a loop's body early."""
+    """A loop that runs, and the environments that leave its body early."""
 
-    __slots__ = ("breaks", "continues")
+    __slots__ = ("breaks", "continues", "node")
 
-    def __init__(self) -> None:
+    def __init__(self, node: ast.stmt) -> None:
+        self.node = node
         self.breaks: list[Env] = []
         self.continues: list[Env] = []
 
@@ -150,6 +172,9 @@ class Frame:
             sure = max(sure, operand.sure, CERTAIN if device == "cuda" else LIKELY)
         if self.repeats:
             facts["loop"] = True
+        if "known" in facts:
+            facts["known"] = {role: known(value) for role, value in facts["known"].items()}
+        whole = kind == "truth" or self.loops
         context = self.context
         return Site(
             kind=kind,
@@ -165,6 +190,7 @@ class Frame:
             function=self.qualname,
             why=why,
             facts=facts,
+            block=self.module.block(self.statement, self.loops[-1].node if self.loops else None) if whole else None,
         )
 
     def pass_on(self, effects: list[Effect], node: ast.expr, callee: Function) -> None:
@@ -191,6 +217,28 @@ def place_word(place: int) -> str:
     if place == CUDA:
         return "cuda"
     return "assumed" if place & GPU and not place & CPU else "mixed"
+
+
+# What a site says of values that are no tensors.
+KIND_WORDS: dict[type[Value], str] = {Number: "number", Flag: "number", Sequence: "list", Array: "array"}
+
+
+def known(value: Value | None) -> Known:
+    """Return what a site tells of a value."""
+    if value is None:
+        return Known()
+    if isinstance(value, Tensor):
+        place = "cpu" if value.place == CPU else place_word(value.place)
+        return Known("tensor", place, value.dtype, value.ndim, CONFIDENCE[value.sure])
+    if isinstance(value, Const):
+        if is_number(value):
+            return Known("number", dtype=number_kind(value))
+        return Known("none" if value.value is None else "object")
+    if isinstance(value, (UnknownValue, Union)):
+        return Known()
+    if isinstance(value, Device):
+        return Known("device", "cpu" if value.place == CPU else place_word(value.place))
+    return Known(KIND_WORDS.get(type(value), "object"), dtype=number_kind(value) if is_number(value) else None)
 
 
 def join_env(a: Env, b: Env) -> Env:

@@ -39,6 +39,8 @@ MAX_RUNS = 20_000
 # How many imports away from a checked file a module is still read (a package's __init__ does not count).
 MAX_DISTANCE = 1
 # The kinds of sites that come from two values on different devices.
+# How many lines a loop or compound statement may have so that the rules see it whole.
+MAX_BLOCK = 20
 BETWEEN_DEVICES = {"copy", "transfer", "host-index", "operand"}
 
 
@@ -164,6 +166,15 @@ class Module:
         # A comprehension or lambda in a header may reach further than the header's own lines say.
         return min(first, node.lineno), max(last, node.end_lineno)
 
+    def block(self, statement: ast.stmt | None, loop: ast.stmt | None) -> tuple[int, int] | None:
+        """Return the first and last line of the innermost loop, else of the statement, if it is compound and short."""
+        for whole in (loop, statement):
+            if whole is not None and hasattr(whole, "body"):
+                first, last = whole.lineno, whole.end_lineno or whole.lineno
+                if last - first < MAX_BLOCK:
+                    return first, last
+        return None
+
     def add_site(self, site: Site, function: Function | None, called: bool = False) -> None:
         """Keep a site; of several evaluations' sites at one place the surest stays.
 
@@ -176,8 +187,13 @@ class Module:
             if self.project.tested and not self.is_test and (site.device != "cuda" or site.kind in BETWEEN_DEVICES):
                 return
         have = self.sites.get(key)
-        if have is None or CONFIDENCES.index(site.confidence) > CONFIDENCES.index(have[0].confidence):
+        if have is None:
             self.sites[key] = (site, function)
+        elif CONFIDENCES.index(site.confidence) > CONFIDENCES.index(have[0].confidence):
+            site.agree(have[0])
+            self.sites[key] = (site, function)
+        else:
+            have[0].agree(site)
 
 
 class Project:
@@ -222,11 +238,11 @@ class Project:
         checked = path in self.checked
         if distance > MAX_DISTANCE and not checked:
             return None
-        from syncfinder.source.decode import SourceError, parse, read
+        from syncfinder.source.decode import SourceError, parse, source_of
 
         self.modules[path] = None
         try:
-            file = read(path)
+            file = source_of(path, self.texts)
             module = self.add(path, file, parse(file), checked)
             module.distance = 0 if checked else distance
             return module

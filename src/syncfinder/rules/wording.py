@@ -167,7 +167,7 @@ class Spot:
 
 
 Wording = Callable[[Spot], Words]
-Take = Callable[[Site, Words], None]
+Take = Callable[[Spot, Words], None]
 
 
 class FamilyVisitor(cst.CSTVisitor):
@@ -185,7 +185,8 @@ class FamilyVisitor(cst.CSTVisitor):
         for mark in self.get_metadata(DeviceProvider, node, ()):
             wording = self.WORDING.get(mark.site.kind)
             if wording is not None:
-                self._take(mark.site, _words(Spot(mark.site, node, mark.parents), wording))
+                spot = Spot(mark.site, node, mark.parents)
+                self._take(spot, _words(spot, wording))
         return True
 
 

@@ -73,11 +73,42 @@ class Span:
     end_column: int
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a value that a rewrite would move or repeat, on every way that leads to the site.
+
+    `kind` is "tensor", "number", "list", "array", "device", "none", "object" or None (not known). `place`, of tensors and
+    devices, is as `Site.device`, or "cpu"; `dtype`, of tensors and numbers, "bool", "int", "float" or None; `sure` is how
+    sure it is that it is a tensor.
+    """
+
+    kind: str | None = None
+    place: str | None = None
+    dtype: str | None = None
+    ndim: int | None = None
+    sure: Confidence = "possible"
+
+    def agreed(self, other: Known) -> Known:
+        """Return what both say."""
+        if self == other:
+            return self
+        if self.kind != other.kind:
+            return Known()
+        return Known(
+            self.kind,
+            self.place if self.place == other.place else None,
+            self.dtype if self.dtype == other.dtype else None,
+            self.ndim if self.ndim == other.ndim else None,
+            min(self.sure, other.sure, key=CONFIDENCES.index),
+        )
+
+
 @dataclass(slots=True)
 class Site:
     """`operation` names the API or the construct: "Tensor.item", "torch.nonzero", "if", "slice bound", "f-string".
 
-    `statement` is the first and last line of the innermost statement (a compound statement's header only).
+    `statement` is the first and last line of the innermost statement (a compound statement's header only). `block` is
+    that of the loop or compound statement that a rewrite may need whole; None where it is none, or a long one.
     `device` is the operand's place in words: "cuda" (written in the code), "assumed" (policy), "mixed" (cuda or cpu).
     `facts` holds what only the interpreter knows and a suggestion needs: see `FACTS`.
     """
@@ -96,6 +127,13 @@ class Site:
     why: tuple[Reason, ...] = ()
     calls: tuple[Hop, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
+    block: tuple[int, int] | None = None
+
+    def agree(self, other: Site) -> None:
+        """Keep only what another evaluation of the same place says of the values there, too."""
+        known, others = self.facts.get("known"), other.facts.get("known", {})
+        if known:
+            self.facts["known"] = {role: what.agreed(others[role]) for role, what in known.items() if role in others}
 
     @property
     def family(self) -> str:
@@ -111,4 +149,5 @@ FACTS = {
     "data": "construct: what the data are: 'number', 'list', 'array', 'host'",
     "pinned": "transfer, copy: True when the host side is known to be pinned",
     "argument": "index, operand, check: the parameter's name that the operand is given to",
+    "known": "what is known of the values in the statement: a `Known` by role",
 }

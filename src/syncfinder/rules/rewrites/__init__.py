@@ -1,0 +1,8 @@
+"""Rewriters: what to write instead of a wait, by the kind of site. They see nodes and facts, and change nothing."""
+
+from __future__ import annotations
+
+from syncfinder.rules.rewrites import shapes, uploads
+from syncfinder.rules.rewrites.rewrite import Rewriter
+
+REWRITERS: dict[str, Rewriter] = {**uploads.REWRITERS, **shapes.REWRITERS}

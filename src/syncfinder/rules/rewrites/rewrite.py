@@ -1,0 +1,60 @@
+"""What a rewriter returns: a message, when it may be applied, and the changes to the syntax tree's nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import libcst as cst
+
+from syncfinder.finding import Applicability
+from syncfinder.rules.wording import Spot
+
+_EMPTY = cst.Module([])
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change: `source` in the place of a node, or lines in front of the statement that holds it."""
+
+    kind: Literal["replace", "before", "remove"]
+    node: cst.CSTNode
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """What to write instead of a wait.
+
+    `message` is one sentence and, for "unsafe", the condition that must hold. Without `changes` a person has to decide
+    ("display-only"), and the message has the complete code. `imports` are statements that the changes need.
+    """
+
+    message: str
+    applicability: Applicability
+    changes: tuple[Change, ...] = ()
+    imports: tuple[str, ...] = ()
+
+
+Rewriter = Callable[[Spot], Rewrite | None]
+
+
+def replace(node: cst.CSTNode, source: str) -> Change:
+    """Put `source` in the place of a node. Parentheses around an expression stay; an operand may need its own."""
+    return Change("replace", node, source)
+
+
+def before(statement: cst.CSTNode, lines: Sequence[str]) -> Change:
+    """Insert whole lines in front of the statement, at its indentation. `statement` may be a node inside of it."""
+    return Change("before", statement, "\n".join(lines))
+
+
+def remove(statement: cst.CSTNode) -> Change:
+    """Remove a simple statement; where it is the only one of its block, `pass` takes its place."""
+    return Change("remove", statement)
+
+
+def source(node: cst.CSTNode) -> str:
+    """Return a node's whole code as it is written, with its parentheses, comments and line breaks."""
+    return _EMPTY.code_for_node(node)
