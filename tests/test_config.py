@@ -70,8 +70,9 @@ def test_the_nearest_file_with_a_table_counts(here: Path) -> None:
         ("min_confidence = 'likely'", "syncfinder.toml: unknown key `min_confidence`; did you mean `min-confidence`?"),
         (
             "zzz = 1",
-            "syncfinder.toml: unknown key `zzz`; known keys: select, extend-select, ignore, exclude, min-confidence, "
-            "assume-device, torch-version, show-info, respect-gitignore, output-format",
+            "syncfinder.toml: unknown key `zzz`; known keys: select, extend-select, ignore, fixable, unfixable, "
+            "unsafe-fixes, exclude, min-confidence, assume-device, torch-version, show-info, respect-gitignore, "
+            "output-format",
         ),
         ("select = 'SF1'", "syncfinder.toml: `select`: must be a list of strings"),
         (

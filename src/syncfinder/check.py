@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from syncfinder.config import Settings
-from syncfinder.finding import Finding
+from syncfinder.finding import Finding, Suggestion
 from syncfinder.sites.site import Site
 from syncfinder.source.discover import discover
 from syncfinder.source.file import SourceFile
@@ -34,28 +34,56 @@ def check(
     paths: list[Path], settings: Settings, *, stdin: tuple[str, str] | None = None, progress: bool = False
 ) -> Report:
     """Check files and folders, or the (name, text) of a file given as `stdin`, and return everything to report."""
-    report = Report()
-    if stdin is not None:
-        files = [Path(os.path.abspath(stdin[0]))]
-        texts = {files[0]: stdin[1]}
-    else:
-        found = discover(paths, settings.exclude, settings.respect_gitignore, settings.root)
-        files, texts = found.files, {}
-        report.notes, report.errors = list(found.notes), list(found.errors)
+    work = gather(paths, settings, stdin)
+    return inspect(work, work.texts, settings, progress)
 
-    observed = observe(files, texts, settings, progress)
+
+@dataclass(slots=True)
+class Work:
+    """The files to check; `texts` are those that are not as they are on disk."""
+
+    files: list[Path]
+    texts: dict[Path, str] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def gather(paths: list[Path], settings: Settings, stdin: tuple[str, str] | None = None) -> Work:
+    """Find the files to check."""
+    if stdin is not None:
+        path = Path(os.path.abspath(stdin[0]))
+        return Work([path], {path: stdin[1]})
+    found = discover(paths, settings.exclude, settings.respect_gitignore, settings.root)
+    return Work(found.files, errors=list(found.errors), notes=list(found.notes))
+
+
+def inspect(work: Work, texts: dict[Path, str], settings: Settings, progress: bool = False) -> Report:
+    """Check files, some of them with another text than on disk, and return everything to report."""
+    report = Report(errors=list(work.errors), notes=list(work.notes))
+    observed = observe(work.files, texts, settings, progress)
     report.errors += observed.errors
-    report.checked = len(files) - len(observed.failed)
+    report.checked = len(work.files) - len(observed.failed)
 
     wanted = {path: select(sites, settings) for path, sites in observed.sites.items()}
     for finding, file, suppressed in word(wanted, texts, settings):
         if suppressed:
             report.suppressed += 1
         else:
-            report.findings.append(finding)
+            report.findings.append(offered(finding, settings))
             report.files[finding.filename] = file
     report.findings.sort(key=lambda f: (f.filename, f.span.line, f.span.column, f.code))
     return report
+
+
+def offered(finding: Finding, settings: Settings) -> Finding:
+    """Mark a finding whose fix may be applied; a rule that must not be fixed only shows what to write."""
+    fix = finding.fix
+    if fix is not None and fix.edits:
+        if settings.fixes(finding.code):
+            finding.fixable = fix.applicability == "safe" or settings.unsafe_fixes
+        else:
+            finding.fix = Suggestion(fix.message)
+    return finding
 
 
 def observe(files: list[Path], texts: dict[Path, str], settings: Settings, progress: bool) -> Observations:

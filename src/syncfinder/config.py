@@ -30,6 +30,9 @@ class Settings:
     select: tuple[str, ...] = ("SF",)
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    fixable: tuple[str, ...] = ("SF",)
+    unfixable: tuple[str, ...] = ()
+    unsafe_fixes: bool = False
     min_confidence: Confidence = "likely"
     assume_device: str = "cuda"
     torch_version: str | None = None  # None is the newest that was measured
@@ -45,6 +48,10 @@ class Settings:
         """Whether findings of `code` are wanted: the longest matching selector decides, `ignore` when equally long."""
         wanted = _longest(code, self.select + self.extend_select)
         return wanted > _longest(code, self.ignore)
+
+    def fixes(self, code: str) -> bool:
+        """Whether findings of `code` may be fixed: the longest matching selector decides, `unfixable` when equal."""
+        return _longest(code, self.fixable) > _longest(code, self.unfixable)
 
     def keeps(self, confidence: Confidence) -> bool:
         """Whether a finding of this confidence reaches `min_confidence`."""
@@ -100,6 +107,9 @@ _KEYS: dict[str, Callable[[object], Any]] = {
     "select": selectors,
     "extend-select": selectors,
     "ignore": selectors,
+    "fixable": selectors,
+    "unfixable": selectors,
+    "unsafe-fixes": _boolean,
     "exclude": _strings,
     "min-confidence": _one_of(CONFIDENCES),
     "assume-device": _one_of(DEVICES),
@@ -159,6 +169,11 @@ def override(settings: Settings, options: Mapping[str, Any]) -> Settings:
     for key in ("extend_select", "ignore"):
         changes[key] = changes.get(key, getattr(settings, key)) + tuple(options.get(key) or ())
     changes["exclude"] = settings.exclude + tuple(_from_here(p) for p in options.get("exclude") or ())
+    if options.get("fixable"):
+        changes |= {"fixable": tuple(options["fixable"]), "unfixable": ()}
+    changes["unfixable"] = changes.get("unfixable", settings.unfixable) + tuple(options.get("unfixable") or ())
+    if options.get("unsafe_fixes") is not None:
+        changes["unsafe_fixes"] = options["unsafe_fixes"]
     for key in ("min_confidence", "output_format", "jobs", "show_info"):
         if options.get(key):
             changes[key] = options[key]

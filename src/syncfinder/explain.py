@@ -56,7 +56,8 @@ def explain(path: Path, line: int, settings: Settings) -> Explanation:
 
 def _explain(path: Path, line: int, settings: Settings) -> Explanation:
     from syncfinder.infer.watch import watching
-    from syncfinder.stages import observe_here, source_of, word_file
+    from syncfinder.source.decode import source_of
+    from syncfinder.stages import observe_here, word_file
 
     file = source_of(path, {})
     count = len(file.text.splitlines())

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that nobody ever sees half of it.
+def write_whole(path: Path, text: str | bytes) -> None:
+    """Write a file so that nobody ever sees half of it; one that is replaced keeps its mode.
 
     Raises:
         OSError: it cannot be written; what was there before still is.
     """
     partial = path.with_name(path.name + ".part")
     try:
-        partial.write_text(text, encoding="utf-8", errors="backslashreplace")
+        partial.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", errors="backslashreplace"))
+        if path.is_file():
+            shutil.copymode(path, partial)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)

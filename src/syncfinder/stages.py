@@ -6,14 +6,14 @@ import gc
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 from syncfinder.config import Settings
-from syncfinder.finding import Finding
+from syncfinder.finding import Finding, Suggestion
 from syncfinder.sites.site import Site
-from syncfinder.source.decode import SourceError, read
+from syncfinder.source.decode import SourceError, source_of
 from syncfinder.source.file import SourceFile
 
 # Functions that a serving or decoding loop runs every step: what they reach is hot.
@@ -89,7 +89,7 @@ def observe_here(
     from syncfinder.torchmodel.model import load
 
     project = Project(load(settings.torch_version), Roots(), settings.assume_device == "cuda", HOT_ENTRIES)
-    project.checked = set(checked)
+    project.checked, project.texts = set(checked), texts
     observed = Observations()
     for path in files:
         try:
@@ -116,13 +116,6 @@ def observe_here(
     return observed
 
 
-def source_of(path: Path, texts: dict[Path, str]) -> SourceFile:
-    """Return a file's source: from disk, or as it was given (stdin). Raises SourceError."""
-    if path not in texts:
-        return read(path)
-    return SourceFile(path, texts[path].replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff"))
-
-
 def internal_error(path: Path, error: Exception) -> str:
     """Word a fault of this tool: which file, what, and where in the tool."""
     import traceback
@@ -131,6 +124,14 @@ def internal_error(path: Path, error: Exception) -> str:
     where = f"{Path(frame.filename).name}:{frame.lineno}"
     what = f"internal error ({type(error).__name__}: {error}, at {where})"
     return f"{path}: {what}; please report it. Other files are not affected"
+
+
+def with_imports(file: SourceFile, fix: Suggestion, line: int) -> Suggestion:
+    """Return a suggestion whose edits add the imports that they need and the file lacks."""
+    from syncfinder.fixes.imports import adding
+
+    edit = adding(file, fix.imports, line)
+    return replace(fix, edits=(edit, *fix.edits)) if edit is not None else fix
 
 
 def word_file(path: Path, sites: list[Site], texts: dict[Path, str]) -> Worded:
@@ -142,6 +143,8 @@ def word_file(path: Path, sites: list[Site], texts: dict[Path, str]) -> Worded:
     comments = suppressions(file)
     out = []
     for site, finding in zip(sites, word_sites(file, sites), strict=True):
+        if finding.fix is not None and finding.fix.imports:
+            finding.fix = with_imports(file, finding.fix, finding.span.line)
         lines = range(min(site.statement[0], site.span.line), max(site.statement[1], site.span.end_line) + 1)
         out.append((finding, file, comments.covers(finding.code, lines)))
     return out

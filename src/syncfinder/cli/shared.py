@@ -40,7 +40,8 @@ def settings_for(start: Path, options: dict[str, Any]) -> Settings:
         settings = override(load(start, isolated=options["isolated"]), options)
     except ConfigError as error:
         raise click.ClickException(str(error)) from error
-    asked = {*settings.select, *settings.extend_select, *settings.ignore} - {"SF"}
+    asked = {*settings.select, *settings.extend_select, *settings.ignore, *settings.fixable, *settings.unfixable}
+    asked -= {"SF"}
     if asked:
         from syncfinder.rules.catalogue import load as catalogue
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TextIO
 
 from syncfinder.finding import Finding
-from syncfinder.report.text import LEVEL_STYLES, Styler, one_line, visible
+from syncfinder.report.text import LEVEL_STYLES, Styler, fixable, one_line, visible
 from syncfinder.source.display import shown
 from syncfinder.source.file import SourceFile
 
@@ -24,4 +24,4 @@ def write(
     style = Styler(color)
     for f in visible(findings, show_info):
         place = f"{style(shown(f.filename), 'bold')}:{f.span.line}:{f.span.column}"
-        stream.write(f"{place}: {style(f.code, LEVEL_STYLES[f.level])} {one_line(f.message)}\n")
+        stream.write(f"{place}: {style(f.code, LEVEL_STYLES[f.level])} {fixable(f, style)}{one_line(f.message)}\n")

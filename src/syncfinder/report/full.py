@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import TextIO
 
 from syncfinder.finding import Finding
+from syncfinder.report.change import change
 from syncfinder.report.frame import frame
-from syncfinder.report.text import LEVEL_STYLES, Styler, one_line, visible
+from syncfinder.report.text import LEVEL_STYLES, Styler, fixable, one_line, visible
 from syncfinder.source.display import shown
 from syncfinder.source.file import SourceFile
 
@@ -31,6 +32,8 @@ def write(
         if file is not None:
             lines += frame(file, finding.span, style, width)
         lines += _help(finding, style)
+        if file is not None and finding.fix is not None and finding.fix.edits:
+            lines += change(file, finding.fix, style)
         lines += _why(finding, style)
         stream.write("\n".join(lines) + "\n\n")
 
@@ -41,7 +44,7 @@ def _headline(finding: Finding, style: Styler) -> str:
         tags.append(finding.context)
     code = style(finding.code, LEVEL_STYLES[finding.level])
     tag = style(f"[{', '.join(tags)}]", "dim")
-    return f"{code} {style(one_line(finding.message), 'bold')} {tag}"
+    return f"{code} {fixable(finding, style)}{style(one_line(finding.message), 'bold')} {tag}"
 
 
 def _place(finding: Finding, style: Styler) -> str:
