@@ -218,7 +218,7 @@ def apply_effects(bound: BoundCall, operands: list[Tensor], node: ast.expr, fram
         if operand is None and not any(t.test == "anywhere" for t in effect.when):
             continue
         facts = {k: v for k, v in (("condition", effect.words), ("argument", effect.argument)) if v}
-        frame.publish(effect.kind, node, bound.row.name, operand, sure, **facts)
+        frame.publish(effect.kind, node, bound.row.name, operand, sure, **facts, known=bound.values)
         return
 
 
