@@ -174,7 +174,11 @@ class Frame:
             facts["loop"] = True
         if "known" in facts:
             facts["known"] = {role: known(value) for role, value in facts["known"].items()}
-        whole = kind == "truth" or self.loops
+        if self.module.checked and self.statement is not None:
+            paths = [*self.module.paths_in(self.statement)]
+            if self.loops:
+                paths += self.module.paths_in(self.loops[-1].node)
+            facts["names"] = {path: known(self.env[path]) for path in paths if path in self.env}
         context = self.context
         return Site(
             kind=kind,
@@ -190,8 +194,18 @@ class Frame:
             function=self.qualname,
             why=why,
             facts=facts,
-            block=self.module.block(self.statement, self.loops[-1].node if self.loops else None) if whole else None,
+            block=self.block(kind),
         )
+
+    def block(self, kind: str) -> tuple[int, int] | None:
+        """Return the lines around the statement that a rewrite of a site may need."""
+        if not self.module.checked:
+            return None
+        if kind in BRANCHING or self.loops:
+            found = self.module.block(self.statement, self.loops[-1].node if self.loops else None)
+            if found is not None:
+                return found
+        return self.module.neighbours(self.statement) if kind == "device-wait" else None
 
     def pass_on(self, effects: list[Effect], node: ast.expr, callee: Function) -> None:
         """Report the waits inside an unchecked callee: at the call in checked code, else to this frame's callers."""
@@ -219,6 +233,8 @@ def place_word(place: int) -> str:
     return "assumed" if place & GPU and not place & CPU else "mixed"
 
 
+# Sites that may decide which branch of a statement runs: `if t`, `if t.item() > 0`.
+BRANCHING = ("truth", "item", "number")
 # What a site says of values that are no tensors.
 KIND_WORDS: dict[type[Value], str] = {Number: "number", Flag: "number", Sequence: "list", Array: "array"}
 
@@ -239,6 +255,11 @@ def known(value: Value | None) -> Known:
     if isinstance(value, Device):
         return Known("device", "cpu" if value.place == CPU else place_word(value.place))
     return Known(KIND_WORDS.get(type(value), "object"), dtype=number_kind(value) if is_number(value) else None)
+
+
+def memory_of(tensor: Tensor) -> dict[str, bool]:
+    """Return the fact that says what host memory a tensor lies in; none where that is not known."""
+    return {tensor.memory: True} if tensor.memory is not None else {}
 
 
 def join_env(a: Env, b: Env) -> Env:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from syncfinder.infer.dispatch import run_block
 from syncfinder.infer.frame import Frame
-from syncfinder.infer.names import is_test
+from syncfinder.infer.names import is_test, paths_in
 from syncfinder.infer.scan import Scan, scan
 from syncfinder.infer.values import (
     NONE,
@@ -38,6 +38,8 @@ MAX_SHAPES = 4
 MAX_RUNS = 20_000
 # How many imports away from a checked file a module is still read (a package's __init__ does not count).
 MAX_DISTANCE = 1
+# The fields of statements that hold statements.
+BLOCKS = ("body", "orelse", "finalbody")
 # The kinds of sites that come from two values on different devices.
 # How many lines a loop or compound statement may have so that the rules see it whole.
 MAX_BLOCK = 20
@@ -93,6 +95,8 @@ class Module:
         self.revealed: dict[int, Value] = {}
         self.hints = project.hints_of(file)
         self._scans: dict[int, Scan] = {}
+        self._paths: dict[int, tuple[str, ...]] = {}
+        self._beside: dict[int, list[ast.stmt]] | None = None
         self._looking: set[str] = set()
 
     def scan_of(self, node: Any) -> Scan:
@@ -151,6 +155,15 @@ class Module:
             column(node.end_lineno, node.end_col_offset),
         )
 
+    def paths_in(self, statement: ast.stmt) -> tuple[str, ...]:
+        """Return the dotted names in a statement, found once; of a long compound one those in its test or source."""
+        found = self._paths.get(id(statement))
+        if found is None:
+            short = not hasattr(statement, "body") or self.block(statement, None) is not None
+            part = statement if short else getattr(statement, "test", getattr(statement, "iter", None))
+            found = self._paths[id(statement)] = paths_in(part) if part is not None else ()
+        return found
+
     def header(self, statement: ast.stmt | None, node: Any) -> tuple[int, int]:
         """Return the first and last line of a statement, of a compound one its header only."""
         if statement is None:
@@ -174,6 +187,23 @@ class Module:
                 if last - first < MAX_BLOCK:
                     return first, last
         return None
+
+    def neighbours(self, statement: ast.stmt | None) -> tuple[int, int] | None:
+        """Return the lines of a statement and of the simple statements beside it in its block; None if it is alone."""
+        if statement is None:
+            return None
+        if self._beside is None:
+            blocks = [
+                b for n in ast.walk(self.tree) for b in (getattr(n, f, None) for f in BLOCKS) if isinstance(b, list)
+            ]
+            self._beside = {
+                id(here): [s for s in (before, here, after) if s is not None and not hasattr(s, "body")]
+                for block in blocks
+                for before, here, after in zip([None, *block], block, [*block[1:], None], strict=False)
+            }
+        beside = self._beside.get(id(statement), [statement])
+        first, last = beside[0].lineno, beside[-1].end_lineno or beside[-1].lineno
+        return (first, last) if len(beside) > 1 and last - first < MAX_BLOCK else None
 
     def add_site(self, site: Site, function: Function | None, called: bool = False) -> None:
         """Keep a site; of several evaluations' sites at one place the surest stays.

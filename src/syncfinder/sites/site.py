@@ -77,9 +77,9 @@ class Span:
 class Known:
     """What is known of a value that a rewrite would move or repeat, on every way that leads to the site.
 
-    `kind` is "tensor", "number", "list", "array", "device", "none", "object" or None (not known). `place`, of tensors and
-    devices, is as `Site.device`, or "cpu"; `dtype`, of tensors and numbers, "bool", "int", "float" or None; `sure` is how
-    sure it is that it is a tensor.
+    `kind` is "tensor", "number", "list", "array", "device", "none", "object" or None (not known). `place`, of tensors
+    and devices, is as `Site.device`, or "cpu"; `dtype`, of tensors and numbers, "bool", "int", "float" or None; `sure`
+    is how sure it is that it is a tensor.
     """
 
     kind: str | None = None
@@ -134,6 +134,11 @@ class Site:
         known, others = self.facts.get("known"), other.facts.get("known", {})
         if known:
             self.facts["known"] = {role: what.agreed(others[role]) for role, what in known.items() if role in others}
+        names, others = self.facts.get("names"), other.facts.get("names", {})
+        if names is not None:
+            nothing = Known()
+            both = names.keys() | others.keys()
+            self.facts["names"] = {n: names.get(n, nothing).agreed(others.get(n, nothing)) for n in sorted(both)}
 
     @property
     def family(self) -> str:
@@ -148,6 +153,9 @@ FACTS = {
     "index": "scalar-write: 'integer' (0-dim target), 'index' (tensor); host-index: 'list', 'array', 'host tensor'",
     "data": "construct: what the data are: 'number', 'list', 'array', 'host'",
     "pinned": "transfer, copy: True when the host side is known to be pinned",
+    "pageable": "transfer: True when the host side is known not to be pinned",
     "argument": "index, operand, check: the parameter's name that the operand is given to",
-    "known": "what is known of the values in the statement: a `Known` by role",
+    "known": "a `Known` by role: base, index, mask, value of subscripts; data, element (of lists), made, device, host, "
+    "target (what `.to` is given) of uploads; of other calls the arguments by parameter",
+    "names": "the names and attributes in the statement that are bound in front of it: a `Known` by dotted name",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +11,7 @@ import libcst as cst
 from syncfinder.finding import Applicability
 from syncfinder.rules.wording import Spot
 
+TORCH = ("import torch",)  # what rewrites import whose code speaks of torch by name
 _EMPTY = cst.Module([])
 
 
@@ -28,13 +29,15 @@ class Rewrite:
     """What to write instead of a wait.
 
     `message` is one sentence and, for "unsafe", the condition that must hold. Without `changes` a person has to decide
-    ("display-only"), and the message has the complete code. `imports` are statements that the changes need.
+    ("display-only"), and the message has the complete code. `imports` are statements that the changes need; `binds` are
+    the names that they bind, none of which the function may know already.
     """
 
     message: str
     applicability: Applicability
     changes: tuple[Change, ...] = ()
     imports: tuple[str, ...] = ()
+    binds: tuple[str, ...] = ()
 
 
 Rewriter = Callable[[Spot], Rewrite | None]
@@ -53,6 +56,19 @@ def before(statement: cst.CSTNode, lines: Sequence[str]) -> Change:
 def remove(statement: cst.CSTNode) -> Change:
     """Remove a simple statement; where it is the only one of its block, `pass` takes its place."""
     return Change("remove", statement)
+
+
+def rewritten(
+    message: str, conditions: Iterable[str], *changes: tuple[cst.CSTNode, str], imports: bool = False
+) -> Rewrite:
+    """Return a rewrite that replaces nodes: safe without conditions, unsafe with some.
+
+    `imports`: the changes speak of torch by name, which the code that they replace does not.
+    """
+    needs = list(conditions)
+    said = f"{message}; only if {', and '.join(needs)}" if needs else message
+    made = tuple(replace(node, code) for node, code in changes)
+    return Rewrite(said, "unsafe" if needs else "safe", made, TORCH if imports else ())
 
 
 def source(node: cst.CSTNode) -> str:

@@ -20,6 +20,7 @@ from syncfinder.sites.site import Span
 Positions = Mapping[cst.CSTNode, CodeRange]
 _STATEMENTS = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
 _INDENT = re.compile(r"[ \t\f]*")
+_DEFINITION = re.compile(r"[ \t\f]*(?:async[ \t]+)?def\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,30 @@ class Placing:
             return None
         return Span(line, position.start.column + 1, end_line, position.end.column + 1)
 
+    def text(self, span: Span) -> str:
+        """Return the file's text in a span."""
+        rows = self.lines[span.line - 1 : span.end_line]
+        rows[-1] = rows[-1][: span.end_column - 1]
+        rows[0] = rows[0][span.column - 1 :]
+        return "\n".join(rows)
+
     def indent(self, line: int) -> str:
         """Return the white space that a line of the file begins with."""
         found = _INDENT.match(self.lines[line - 1])
         return found[0] if found is not None else ""
+
+    def speaks_of(self, name: str, line: int) -> bool:
+        """Tell whether a name occurs in the function that a line of the file is in."""
+        first = line
+        while first and not (_DEFINITION.match(self.lines[first - 1]) and self._depth(first) < self._depth(line)):
+            first -= 1
+        outside, last = self._depth(first) if first else -1, line
+        while last < len(self.lines) and (not self.lines[last].strip() or self._depth(last + 1) > outside):
+            last += 1
+        return any(re.search(rf"\b{re.escape(name)}\b", row) for row in self.lines[max(0, first - 1) : last])
+
+    def _depth(self, line: int) -> int:
+        return len(self.indent(line))
 
 
 def suggest(spot: Spot, help_text: str, positions: Positions, placing: Placing) -> Suggestion:
@@ -55,7 +76,8 @@ def suggest(spot: Spot, help_text: str, positions: Positions, placing: Placing) 
     if not rewrite.changes:
         return Suggestion(rewrite.message)
     edits = _edits(rewrite, spot, positions, placing)
-    if edits is None or site.confidence == "possible":
+    taken = any(placing.speaks_of(name, site.span.line) for name in rewrite.binds)
+    if edits is None or taken or site.confidence == "possible":
         return Suggestion(help_text)
     return Suggestion(rewrite.message, rewrite.applicability, edits, rewrite.imports)
 
@@ -73,7 +95,20 @@ def _edits(rewrite: Rewrite, spot: Spot, positions: Positions, placing: Placing)
 
 def _replaced(change: Change, spot: Spot, positions: Positions, placing: Placing) -> Edit | None:
     span = placing.span(positions[change.node])
-    return Edit(span, _indented(change.source, placing.indent(span.line))) if span is not None else None
+    if span is None or not _comments(placing.text(span)) <= _comments(change.source):
+        return None
+    return Edit(span, _indented(change.source, placing.indent(span.line)))
+
+
+def _comments(code: str) -> set[str]:
+    """Return the comments in code, none of which a change may lose."""
+    if "#" not in code:
+        return set()
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(f"({code}\n)").readline))
+    except (tokenize.TokenError, SyntaxError):
+        return {code}
+    return {token.string for token in tokens if token.type == tokenize.COMMENT}
 
 
 def _inserted(change: Change, spot: Spot, positions: Positions, placing: Placing) -> Edit | None:
