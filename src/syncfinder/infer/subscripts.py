@@ -428,7 +428,7 @@ def write_tensor(
         return
     on_device = next((pair for pair in index.zero_dim if pair[0].place & GPU), None)
     if on_device is not None:
-        read(on_device[0], "index", "index", on_device[1], frame)
+        read(on_device[0], "index", "index", on_device[1], frame, known={"base": base, "value": value})
         return
     index.integers += len(index.zero_dim)
     index.numbers_only = index.numbers_only or only_numbers(index)

@@ -32,6 +32,8 @@ _BINARY = (
     cst.Await,
 )
 
+LOGGING = frozenset(["debug", "info", "warning", "error", "critical", "exception", "log", "warn"])
+
 # What multi-line source has and one line has not: comments, and the breaks inside brackets.
 _COMMENT = re.compile(r"[ \t]*#[^\n]*(?=\n)")
 _OPENED = re.compile(r"(?<=[(\[{])\s*\n\s*")
