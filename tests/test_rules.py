@@ -91,19 +91,29 @@ def test_a_broken_rule_names_its_file(tmp_path: Path) -> None:
 # Messages and help, family by family.
 
 
-@pytest.mark.parametrize("part", ["lens.max().item()", "lens.max()"])
-def test_item(part: str) -> None:
-    assert worded("n = lens.max().item()", "item", part) == (
+LATE = """keep `lens.max()` on the device where a tensor will do, or queue the copy early, and wait for its event \
+where the value is used:
+lens_device = lens.max()
+lens_host = torch.empty_like(lens_device, device="cpu", pin_memory=True)
+lens_host.copy_(lens_device, non_blocking=True)
+lens_copied = torch.cuda.Event()
+lens_copied.record()
+...  # queue other work here
+lens_copied.synchronize()
+{}"""
+
+
+def test_item() -> None:
+    assert worded("n = lens.max().item()", "item", "lens.max().item()") == (
         "`lens.max()` is on the GPU: `.item()` makes the host wait for its value",
-        "keep `lens.max()` on the device and pass the tensor on, or copy it early, `host.copy_(lens.max(), "
-        "non_blocking=True)` with `host` pinned, record an event, and read `host` one step later, after the event",
+        LATE.format("n = lens_host.item()"),
     )
 
 
 def test_item_in_a_loop() -> None:
     assert worded("total += loss.item()", "item", "loss.item()", facts={"loop": True}) == (
         "`loss` is on the GPU: `.item()` makes the host wait for its value, once per iteration",
-        "collect the tensors in the loop and read them once after it: `torch.stack(values).tolist()`",
+        "collect on the device, `total += loss.detach()` in the loop, and read once behind it, `total = total.item()`",
     )
 
 
@@ -138,8 +148,7 @@ def test_a_read_never_gets_an_unfinished_copy() -> None:
 def test_numbers() -> None:
     assert worded("n = int(lens.max())", "number", "int(lens.max())") == (
         "`lens.max()` is on the GPU: `int()` makes the host wait for its value",
-        "keep it a tensor, `lens.max().long()`, or copy it early, `host.copy_(lens.max(), non_blocking=True)` with "
-        "`host` pinned, record an event, and read `host` one step later, after the event",
+        LATE.format("n = int(lens_host)"),
     )
     for part, at in (("math.sqrt(v)", 1), ("v", 1)):
         message, help_text = worded("s = math.sqrt(v)", "number", part, at=at)
@@ -239,7 +248,13 @@ def test_elements() -> None:
             "whether to go on",
             "run a number of steps that the host knows and mask what is finished, or test a pinned copy one step old",
         ),
-        ("y = p if c else q", "c", "whether to take `p` or `q`", "`torch.where(c, p, q)` chooses on the device"),
+        (
+            "y = p if c else q",
+            "c",
+            "whether to take `p` or `q`",
+            "`torch.where(c != 0, p, q)` chooses on the device; both sides are computed: only where both are tensors "
+            "of one shape and dtype",
+        ),
         (
             "y = c and d",
             "c",
