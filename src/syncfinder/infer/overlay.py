@@ -314,7 +314,7 @@ def constructed(
             return Tensor(CPU, dtype, ndim, why, CERTAIN, memory)
     if device.place & GPU and not (isinstance(data, Sequence) and data.items == ()):
         operand = Tensor(device.place, dtype, ndim, device.why, CERTAIN if device.place == CUDA else LIKELY)
-        known = {"data": data, "element": innermost(data), "device": device}
+        known = {"data": data, "element": innermost(data), "device": device, "made": operand}
         frame.publish("construct", node, name, operand, data=data_word(data), known=known)
     sure = CERTAIN if not device.place & ASSUMED else LIKELY
     return Tensor(device.place, dtype, ndim, device.why, sure, memory if device.place == CPU else None)

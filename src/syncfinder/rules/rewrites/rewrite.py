@@ -43,6 +43,20 @@ class Rewrite:
 Rewriter = Callable[[Spot], Rewrite | None]
 
 
+def offered(
+    said: str,
+    needs: Sequence[str],
+    changes: Sequence[Change],
+    imports: tuple[str, ...] = (),
+    binds: tuple[str, ...] = (),
+) -> Rewrite:
+    """Return a rewrite that is safe where nothing has to hold besides what is known, and unsafe with its conditions."""
+    if not needs:
+        return Rewrite(said, "safe", tuple(changes), imports, binds)
+    listed = ", ".join(needs[:-1]) + (", and " if len(needs) > 1 else "") + needs[-1]
+    return Rewrite(f"{said}; unsafe: {listed}", "unsafe", tuple(changes), imports, binds)
+
+
 def replace(node: cst.CSTNode, source: str) -> Change:
     """Put `source` in the place of a node. Parentheses around an expression stay; an operand may need its own."""
     return Change("replace", node, source)
