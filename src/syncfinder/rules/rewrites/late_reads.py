@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 import libcst as cst
+from libcst import matchers as m
 
 from syncfinder.rules.rewrites.operands import is_path, short, text
 from syncfinder.rules.rewrites.rewrite import Rewrite, source
@@ -19,11 +20,13 @@ _MAX_STATEMENT = 160
 
 def late(
     spot: Spot, tensor: cst.BaseExpression, read: cst.BaseExpression, *, dtype: str | None = None, keep: bool = False
-) -> Rewrite:
+) -> Rewrite | None:
     """Return the complete code, with the user's names, that reads `tensor` late. `read` is the expression that waits.
 
     Shown only: a person has to find the place where the value is needed. `keep`: a tensor may do there as well.
     """
+    if _is_local(spot, tensor):
+        return None
     name = name_of(tensor) or _target_name(spot) or "value"
     host, event = f"{name}_host", f"{name}_copied"
     lines = []
@@ -45,6 +48,18 @@ def late(
     if keep:
         said = f"keep `{short(text(tensor))}` on the device where a tensor will do, or {said}"
     return Rewrite("\n".join([said, *lines]), "display-only")
+
+
+def _is_local(spot: Spot, tensor: cst.BaseExpression) -> bool:
+    """Tell whether a tensor speaks of names that only a comprehension or a lambda around it binds."""
+    bound: set[str] = set()
+    for parent in spot.parents:
+        if isinstance(parent, cst.Lambda):
+            bound |= {name.value for name in m.findall(parent.params, m.Name()) if isinstance(name, cst.Name)}
+        elif isinstance(parent, (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)):
+            bound |= {name.value for name in m.findall(parent.for_in, m.Name()) if isinstance(name, cst.Name)}
+    used = {name.value for name in m.findall(tensor, m.Name()) if isinstance(name, cst.Name)}
+    return not bound.isdisjoint(used)
 
 
 def _use(spot: Spot, tensor: cst.BaseExpression, read: cst.BaseExpression, host: str) -> str:

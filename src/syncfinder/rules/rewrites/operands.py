@@ -77,6 +77,9 @@ def known(spot: Spot, node: cst.BaseExpression) -> Known:
         return names.get(path, Known())
     if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call):
         return _NUMBER if last_name(node.value.func) in _LIMITS else Known()
+    if isinstance(node, cst.Subscript) and plain_index(node):
+        base = known(spot, node.value)
+        return replace(base, ndim=None) if base.kind == "tensor" else Known()
     if isinstance(node, cst.UnaryOperation) and not isinstance(node.operator, cst.Not):
         return known(spot, node.expression)
     if isinstance(node, cst.BinaryOperation):

@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from typing import cast
 
 import libcst as cst
+from libcst import matchers as m
 
 from syncfinder.rules.rewrites.late_reads import name_of
 from syncfinder.rules.rewrites.operands import is_path, known, same, short, text, tight
-from syncfinder.rules.rewrites.rewrite import TORCH, Change, Rewrite, before, replace, source
-from syncfinder.rules.wording import Spot, last_name
+from syncfinder.rules.rewrites.rewrite import TORCH, Change, Rewrite, before, offered, replace, source
+from syncfinder.rules.wording import Spot, dotted, last_name
 from syncfinder.sites.site import Known
 
 _CONVERSIONS = ("int", "float", "bool")
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
+_BRANCHES = (cst.IfExp, cst.BooleanOperation, cst.Lambda, *_COMPREHENSIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,57 +46,102 @@ def repeated(spot: Spot, read: cst.Call) -> Rewrite | None:
     tensor = tensor_of(read)
     if tensor is None:
         return None
-    return _in_loop(spot, read, tensor) or _side_by_side(spot, tensor) or _together(spot, read)
+    return _in_loop(spot, tensor) or _side_by_side(spot, tensor) or _together(spot, read)
 
 
 # Loops and comprehensions over a tensor's elements.
 
 
-def _in_loop(spot: Spot, read: cst.Call, tensor: cst.BaseExpression) -> Rewrite | None:
-    loop = next((p for p in spot.parents if isinstance(p, (*_COMPREHENSIONS, cst.For))), None)
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A `for` or a comprehension; `parts` run once for each element."""
+
+    node: cst.For | cst.ListComp | cst.SetComp | cst.DictComp | cst.GeneratorExp
+    target: cst.BaseExpression
+    iter: cst.BaseExpression
+    parts: Sequence[cst.CSTNode]
+
+    @property
+    def calls_others(self) -> bool:
+        """Whether more is called than what reads and converts numbers: it might write to a tensor."""
+        return any(_called(part) - _HARMLESS for part in self.parts)
+
+
+# Calls that write to no tensor.
+_HARMLESS = {*_CONVERSIONS, "item", "abs", "len", "max", "min", "round", "str", "sum"}
+
+
+def _called(node: cst.CSTNode) -> set[str]:
+    return {last_name(call.func) for call in m.findall(node, m.Call()) if isinstance(call, cst.Call)}
+
+
+def _loop(spot: Spot) -> Loop | None:
+    """Return the innermost loop around a site, if it is a plain one."""
+    node = next((p for p in spot.parents if isinstance(p, (*_COMPREHENSIONS, cst.For))), None)
+    if isinstance(node, cst.For):
+        if node.orelse is not None or node.asynchronous is not None or not isinstance(node.body, cst.IndentedBlock):
+            return None
+        return Loop(node, node.target, node.iter, node.body.body)
+    if not isinstance(node, _COMPREHENSIONS):
+        return None
+    if node.for_in.inner_for_in is not None or node.for_in.asynchronous is not None:
+        return None
+    made = [node.key, node.value] if isinstance(node, cst.DictComp) else [node.elt]
+    return Loop(node, node.for_in.target, node.for_in.iter, [*node.for_in.ifs, *made])
+
+
+def _in_loop(spot: Spot, tensor: cst.BaseExpression) -> Rewrite | None:
+    loop = _loop(spot)
     if loop is None:
         return None
-    if isinstance(tensor, cst.Name):
-        return _over_elements(spot, loop, tensor)
-    return _by_position(spot, loop, tensor) if isinstance(loop, cst.For) else None
+    found = _over_elements(spot, loop, tensor) if isinstance(tensor, cst.Name) else _by_position(spot, loop, tensor)
+    return found or _stacked(spot, loop.node, tensor)
 
 
-def _over_elements(spot: Spot, loop: cst.CSTNode, variable: cst.Name) -> Rewrite | None:
+def _stacked(spot: Spot, loop: cst.CSTNode, tensor: cst.BaseExpression) -> Rewrite | None:
+    """`[f(x).item() for x in xs]`."""
+    if not isinstance(loop, cst.ListComp) or loop.elt is not spot.node or spot.site.ndim or not _is_item(loop.elt):
+        return None
+    code = f"torch.stack({source(loop.with_changes(elt=tensor))}).tolist()"
+    said = f"`{short(code)}` reads all at once: one wait for all"
+    zero = "0-dim and " if spot.site.ndim is None else ""
+    return offered(said, [f"there must be at least one, and all {zero}of one dtype"], [replace(loop, code)], TORCH)
+
+
+def _is_item(read: cst.BaseExpression) -> bool:
+    return isinstance(read, cst.Call) and isinstance(read.func, cst.Attribute)
+
+
+def _over_elements(spot: Spot, loop: Loop, variable: cst.Name) -> Rewrite | None:
     """`for t in x: … t.item() …`."""
-    if isinstance(loop, cst.For):
-        target, source_node = loop.target, loop.iter
-    else:
-        assert isinstance(loop, _COMPREHENSIONS)
-        if loop.for_in.inner_for_in is not None or loop.for_in.asynchronous is not None:
-            return None
-        target, source_node = loop.for_in.target, loop.for_in.iter
-    elements = _elements(target, source_node, variable.value)
+    elements = _elements(loop.target, loop.iter, variable.value)
     if elements is None:
         return None
-    names = [variable.value] if elements.depth == 0 else [n.value for n in _names(target)]
+    names = [variable.value] if elements.depth == 0 else [n.value for n in _names(loop.target)]
     reads: list[cst.Call] = []
     for name in names:
         found = _reads_in_loop(loop, name)
         if found is None:
             return None
         reads += found
-    listed = _listed(known(spot, elements.source), elements)
+    what = known(spot, elements.source)
+    listed = _listed(what, elements)
     if listed is None:
         return None
-    code, condition = listed
+    code, needs = listed
     changes = [replace(elements.source, code), *_dropped(reads)]
-    if isinstance(loop, cst.ListComp) and _is_plain(loop, elements, variable.value):
-        changes = [replace(loop, code)]
-    said = f"`{short(code)}` in front reads all elements at once: one wait, not one for each"
-    if isinstance(loop, cst.GeneratorExp) and not _consumed(spot, loop):
-        condition = _and(condition, "it must be consumed before the tensor changes")
-    if isinstance(loop, cst.For):
+    node, written = loop.node, f"nothing in the loop may write to `{short(text(elements.source))}`"
+    if isinstance(node, cst.ListComp) and _is_plain(node, elements, variable.value):
+        changes = [replace(node, code)]
+    if isinstance(node, cst.For):
         used = ", ".join(f"`{name}`" for name in names)
-        condition = _and(condition, f"nothing after the loop may use {used} as a tensor")
-    imports = TORCH if "torch." in code else ()
-    if condition is None:
-        return Rewrite(said, "safe", tuple(changes), imports)
-    return Rewrite(f"{said}; unsafe: {condition}", "unsafe", tuple(changes), imports)
+        needs += [written, f"nothing after it may use {used} as a tensor"]
+    elif loop.calls_others or (what.kind == "tensor" and what.sure == "possible"):
+        needs.append(written)
+    if isinstance(node, cst.GeneratorExp) and not _consumed(spot, node):
+        needs.append("it must be consumed before the tensor changes")
+    said = f"`{short(code)}` in front reads all elements at once: one wait for all"
+    return offered(said, needs, changes, TORCH if "torch." in code else ())
 
 
 _CONSUMERS = ("all", "any", "dict", "frozenset", "join", "list", "max", "min", "set", "sorted", "sum", "tuple")
@@ -105,10 +152,6 @@ def _consumed(spot: Spot, loop: cst.GeneratorExp) -> bool:
     around = spot.parents[spot.parents.index(loop) + 1 :]
     call = around[1] if len(around) > 1 and isinstance(around[0], cst.Arg) else None
     return isinstance(call, cst.Call) and last_name(call.func) in _CONSUMERS
-
-
-def _and(first: str | None, second: str) -> str:
-    return f"{first}, and {second}" if first is not None else second
 
 
 def _elements(target: cst.BaseExpression, iterated: cst.BaseExpression, name: str) -> Elements | None:
@@ -139,36 +182,30 @@ def _names(target: cst.BaseExpression) -> list[cst.Name]:
     return [target] if isinstance(target, cst.Name) else []
 
 
-def _listed(values: Known, elements: Elements) -> tuple[str, str | None] | None:
+def _listed(values: Known, elements: Elements) -> tuple[str, list[str]] | None:
     """Return the code of a tensor's elements as a list, and what must hold; None where it is not known to be one."""
     code = tight(elements.source)
     if values.kind == "tensor" and values.place != "cpu":
         ndim = elements.depth + 1
         if values.ndim == ndim:
-            return f"{code}.tolist()", None
-        return (f"{code}.tolist()", f"`{text(elements.source)}` must be {ndim}-dim") if values.ndim is None else None
+            return f"{code}.tolist()", []
+        return (f"{code}.tolist()", [f"`{short(code)}` must be {ndim}-dim"]) if values.ndim is None else None
     if values.kind == "list" and elements.depth == 0 and is_path(elements.source):
-        needs = f"`{text(elements.source)}` must not be empty, its tensors 0-dim and of one dtype"
-        return f"torch.stack(list({text(elements.source)})).tolist()", needs
+        return f"torch.stack(list({code})).tolist()", [
+            f"`{code}` must not be empty, its tensors 0-dim and of one dtype"
+        ]
     return None
 
 
-def _reads_in_loop(loop: cst.CSTNode, name: str) -> list[cst.Call] | None:
+def _reads_in_loop(loop: Loop, name: str) -> list[cst.Call] | None:
     """Return the reads of a loop variable; None where it is used otherwise.
 
     Where a statement of the body binds the name again, what follows speaks of another value.
     """
-    if not isinstance(loop, cst.For):
-        assert isinstance(loop, _COMPREHENSIONS)
-        parts: list[cst.CSTNode] = [*loop.for_in.ifs]
-        parts += [loop.key, loop.value] if isinstance(loop, cst.DictComp) else [loop.elt]
-        return _uses(parts, name)
-    if loop.orelse is not None or not isinstance(loop.body, cst.IndentedBlock):
-        return None
     parts = []
-    for line in loop.body.body:
-        parts.append(line)
-        if isinstance(line, cst.SimpleStatementLine) and any(_binds(s, name) for s in line.body):
+    for part in loop.parts:
+        parts.append(part)
+        if isinstance(part, cst.SimpleStatementLine) and any(_binds(s, name) for s in part.body):
             break
     return _uses(parts, name)
 
@@ -221,37 +258,48 @@ def _dropped(reads: Sequence[cst.Call]) -> Iterator[Change]:
     """Drop `.item()`; `int(t)` of a number stays."""
     for read in reads:
         tensor = tensor_of(read)
-        if tensor is not None and isinstance(read.func, cst.Attribute):
+        if tensor is not None and _is_item(read):
             yield replace(read, source(tensor))
 
 
 def _is_plain(loop: cst.ListComp, elements: Elements, name: str) -> bool:
     """Tell whether a comprehension does nothing but read: `[t.item() for t in x]`."""
     tensor = tensor_of(loop.elt)
-    item = isinstance(loop.elt, cst.Call) and isinstance(loop.elt.func, cst.Attribute)
-    read = item and isinstance(tensor, cst.Name) and tensor.value == name
+    read = _is_item(loop.elt) and isinstance(tensor, cst.Name) and tensor.value == name
     return read and loop.for_in.iter is elements.source and not loop.for_in.ifs
 
 
-def _by_position(spot: Spot, loop: cst.For, tensor: cst.BaseExpression) -> Rewrite | None:
+def _by_position(spot: Spot, loop: Loop, tensor: cst.BaseExpression) -> Rewrite | None:
     """`for i in range(n): … x[i].item() …`: one list in front of the loop."""
-    index = _index(tensor)
+    index, target = _index(tensor), loop.target
     base = tensor.value if isinstance(tensor, cst.Subscript) else None
-    counted = (
-        isinstance(loop.iter, cst.Call) and last_name(loop.iter.func) == "range" and isinstance(loop.target, cst.Name)
-    )
-    if base is None or index is None or not counted or not is_path(base):
+    if base is None or not is_path(base) or not isinstance(index, cst.Name) or not isinstance(target, cst.Name):
         return None
-    if not isinstance(index, cst.Name) or not isinstance(loop.target, cst.Name) or index.value != loop.target.value:
+    counted = isinstance(loop.iter, cst.Call) and last_name(loop.iter.func) == "range"
+    where = loop.node if isinstance(loop.node, cst.For) else _statement(spot, loop.node)
+    if not counted or index.value != target.value or where is None:
         return None
     what = known(spot, base)
     if what.kind not in ("tensor", None) or what.place == "cpu" or what.ndim not in (1, None):
         return None
-    found = _Indexed(base)
-    loop.body.visit(found)
+    found = _Indexed(spot, base, target.value)
+    for part in loop.parts:
+        part.visit(found)
     if found.others:
         return None
-    return _from_list(spot, base, found.reads, loop, what.ndim, f"nothing in the loop may write to `{text(base)}`")
+    needs = [f"nothing in the loop may write to `{text(base)}`"]
+    return _from_list(base, found.reads, where, what, needs if where is loop.node or loop.calls_others else [])
+
+
+def _statement(spot: Spot, node: cst.CSTNode) -> cst.BaseSmallStatement | None:
+    """Return the simple statement around one of the spot's nodes, if that runs whenever the statement does."""
+    around = (spot.node, *spot.parents)
+    for parent in around[around.index(node) + 1 :]:
+        if isinstance(parent, _BRANCHES):
+            return None
+        if isinstance(parent, cst.BaseSmallStatement):
+            return parent
+    return None
 
 
 def _index(tensor: cst.BaseExpression) -> cst.BaseExpression | None:
@@ -265,20 +313,26 @@ def _index(tensor: cst.BaseExpression) -> cst.BaseExpression | None:
 class _Indexed(cst.CSTVisitor):
     """Collects the reads of single elements of a tensor, and whether it is used otherwise."""
 
-    def __init__(self, base: cst.BaseExpression) -> None:
+    def __init__(self, spot: Spot, base: cst.BaseExpression, counter: str | None = None) -> None:
         super().__init__()
-        self.base = base
+        self.spot, self.base, self.counter = spot, base, counter
         self.reads: list[cst.Call] = []
         self.others = False
 
     def visit_Call(self, node: cst.Call) -> bool:
         tensor = tensor_of(node)
-        if isinstance(tensor, cst.Subscript) and same(tensor.value, self.base):
-            index = _index(tensor)
-            if index is not None and isinstance(index, (cst.Integer, cst.Name)):
-                self.reads.append(node)
-                return False
-        return True
+        index = _index(tensor) if isinstance(tensor, cst.Subscript) and same(tensor.value, self.base) else None
+        if index is None or not self._is_number(index):
+            return True
+        self.reads.append(node)
+        return False
+
+    def visit_Arg(self, node: cst.Arg) -> bool:
+        node.value.visit(self)
+        return False
+
+    def _is_number(self, index: cst.BaseExpression) -> bool:
+        return dotted(index) == self.counter or known(self.spot, index).kind == "number"
 
     def visit_Name(self, node: cst.Name) -> None:
         self._seen(node)
@@ -294,51 +348,52 @@ class _Indexed(cst.CSTVisitor):
 
 
 def _from_list(
-    spot: Spot,
-    base: cst.BaseExpression,
-    reads: Sequence[cst.Call],
-    where: cst.CSTNode,
-    ndim: int | None,
-    needs: str | None,
+    base: cst.BaseExpression, reads: Sequence[cst.Call], where: cst.CSTNode, what: Known, needs: list[str]
 ) -> Rewrite:
     name = f"{last_name(base)}_list"
     changes = [before(where, [f"{name} = {text(base)}.tolist()"])]
     for read in reads:
         tensor = tensor_of(read)
         assert isinstance(tensor, cst.Subscript)
-        if isinstance(read.func, cst.Attribute):
+        if _is_item(read):
             changes.append(replace(read, source(tensor.with_changes(value=cst.Name(name)))))
         else:
             changes.append(replace(tensor.value, name))
-    loop = isinstance(where, cst.For)
-    place, waits = ("in front of the loop", "one for each") if loop else ("in front", str(len(reads)))
-    said = f"`{name} = {text(base)}.tolist()` {place} reads all elements at once: one wait, not {waits}"
-    if ndim is None:
-        needs = f"`{text(base)}` must be a 1-dim tensor" + (f", and {needs}" if needs else "")
-    if needs is None:
-        return Rewrite(said, "safe", tuple(changes), binds=(name,))
-    return Rewrite(f"{said}; unsafe: {needs}", "unsafe", tuple(changes), binds=(name,))
+    place = "in front of the loop" if isinstance(where, cst.For) else "in front"
+    said = f"`{name} = {text(base)}.tolist()` {place} reads all elements at once: one wait for all"
+    if what.ndim is None or what.sure == "possible":
+        needs = [f"`{text(base)}` must be a 1-dim tensor", *needs]
+    return offered(said, needs, changes, binds=(name,))
 
 
 # Several reads in one statement.
-
-_BRANCHES = (cst.IfExp, cst.BooleanOperation, cst.Lambda, *_COMPREHENSIONS)
 
 
 def _side_by_side(spot: Spot, tensor: cst.BaseExpression) -> Rewrite | None:
     """`x[0].item(), x[1].item()`."""
     base = tensor.value if isinstance(tensor, cst.Subscript) else None
-    statement = next((p for p in spot.parents if isinstance(p, cst.BaseSmallStatement)), None)
-    if base is None or statement is None or not is_path(base) or not _plain_place(spot, statement):
+    statement = _statement(spot, spot.node)
+    if base is None or statement is None or not is_path(base):
         return None
     what = known(spot, base)
     if what.kind not in ("tensor", None) or what.place == "cpu" or what.ndim not in (1, None):
         return None
-    found = _Indexed(base)
+    found = _Indexed(spot, base)
     statement.visit(found)
     if found.others or len(found.reads) < 2 or _conditional(statement):
         return None
-    return _from_list(spot, base, found.reads, statement, what.ndim, None)
+    needs = [f"nothing in the statement may write to `{text(base)}`"] if _calls_first(statement, found.reads) else []
+    return _from_list(base, found.reads, statement, what, needs)
+
+
+def _calls_first(statement: cst.CSTNode, reads: Sequence[cst.Call]) -> bool:
+    """Tell whether something is called before the last read that might write to a tensor."""
+    for call in m.findall(statement, m.Call()):
+        if isinstance(call, cst.Call) and last_name(call.func) not in _HARMLESS:
+            inside = m.findall(call, m.Call())
+            if not all(read in inside for read in reads):
+                return True
+    return False
 
 
 def _together(spot: Spot, read: cst.Call) -> Rewrite | None:
@@ -346,14 +401,13 @@ def _together(spot: Spot, read: cst.Call) -> Rewrite | None:
     statement = next((p for p in spot.parents if isinstance(p, cst.BaseSmallStatement)), None)
     if statement is None or spot.site.ndim or _conditional(statement):
         return None
-    finder = _Reads()
-    statement.visit(finder)
+    reads = [call for call in m.findall(statement, m.Call()) if tensor_of(call) is not None]
     tensors: dict[str, cst.BaseExpression] = {}
-    for found in finder.reads:
+    for found in reads:
         tensor = tensor_of(found)
         if tensor is not None and tensor_of(tensor) is None:
             tensors.setdefault(text(tensor), tensor)
-    if read not in finder.reads or len(tensors) < 2:
+    if read not in reads or len(tensors) < 2:
         return None
     names: dict[str, str] = {}
     for code, tensor in tensors.items():
@@ -379,38 +433,14 @@ class _Named(cst.CSTTransformer):
         if tensor is None or text(tensor) not in self.names:
             return updated_node
         value = cst.Name(self.names[text(tensor)])
-        if isinstance(original_node.func, cst.Attribute):
+        if _is_item(original_node):
             return value
         return updated_node.with_changes(args=[updated_node.args[0].with_changes(value=value)])
 
 
-class _Reads(cst.CSTVisitor):
-    """Collects the reads in a statement."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.reads: list[cst.Call] = []
-
-    def visit_Call(self, node: cst.Call) -> None:
-        if tensor_of(node) is not None:
-            self.reads.append(node)
-
-
-def _plain_place(spot: Spot, statement: cst.CSTNode) -> bool:
-    within = spot.parents[: spot.parents.index(statement)]
-    return not any(isinstance(p, _BRANCHES) for p in within)
-
-
 def _conditional(statement: cst.CSTNode) -> bool:
     """Tell whether a part of a statement may run less or more often than once."""
+    return bool(m.findall(statement, m.OneOf(*(kind() for kind in _MATCHERS))))
 
-    class Finder(cst.CSTVisitor):
-        found = False
 
-        def on_visit(self, node: cst.CSTNode) -> bool:
-            self.found = self.found or isinstance(node, _BRANCHES)
-            return not self.found
-
-    finder = Finder()
-    statement.visit(finder)
-    return finder.found
+_MATCHERS = (m.IfExp, m.BooleanOperation, m.Lambda, m.ListComp, m.SetComp, m.DictComp, m.GeneratorExp)

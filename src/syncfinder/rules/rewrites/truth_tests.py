@@ -124,7 +124,7 @@ def _choice(condition: Condition, body: cst.BaseExpression, orelse: cst.BaseExpr
 
 
 def _offered(condition: Condition, code: str, decided: bool, changes: tuple[Change, ...]) -> Rewrite:
-    said = f"`{short(code)}` chooses on the device; both sides are computed"
+    said = f"`{short(code)}` chooses on the device; both sides are computed, and their gradients"
     if not decided:
         return Rewrite(f"{said}: only where both are tensors of one shape and dtype", "display-only")
     zero = "" if condition.spot.site.ndim == 0 else f"`{short(condition.code)}` must be 0-dim, and "

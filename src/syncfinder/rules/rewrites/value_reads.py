@@ -9,7 +9,7 @@ import libcst as cst
 from syncfinder.rules.rewrites.late_reads import late
 from syncfinder.rules.rewrites.operands import known, on_gpu, plain_index, short, text, tight
 from syncfinder.rules.rewrites.repeated_reads import repeated, tensor_of
-from syncfinder.rules.rewrites.rewrite import TORCH, Rewrite, Rewriter, replace, source
+from syncfinder.rules.rewrites.rewrite import TORCH, Rewrite, Rewriter, offered, replace, source
 from syncfinder.rules.rewrites.truth_tests import decide, is_bool
 from syncfinder.rules.wording import LOGGING, Spot, dotted, keyword, last_name, on_torch, positional, receiver
 
@@ -73,10 +73,14 @@ def _uploaded(spot: Spot, read: cst.Call, tensor: cst.BaseExpression) -> Rewrite
     kind = f", dtype={kept}" if kept is not None else ""
     code = f"{tight(tensor)}.detach(){shape}.to(device={text(device)}{kind}, copy=True)"
     said = f"`{short(code)}` stays on the device"
+    needs = []
     if kept is None:
-        needs = "the dtype must be the one that torch gives to Python's numbers: int64, bool, or the default dtype"
-        return Rewrite(f"{said}; unsafe: {needs}", "unsafe", (replace(call, code),))
-    return Rewrite(said, "safe", (replace(call, code),), TORCH if "torch." in kept else ())
+        needs.append(
+            "the dtype must be the one that torch gives to Python's numbers: int64, bool, or the default dtype"
+        )
+    if last_name(read.func) == "tolist" and spot.site.ndim not in (0, 1):
+        needs.append(f"`{short(text(tensor))}` must not be empty")
+    return offered(said, needs, [replace(call, code)], TORCH if "torch." in code else ())
 
 
 _FROM_DATA = ("torch.tensor", "torch.as_tensor", "torch.asarray")
