@@ -252,8 +252,8 @@ def test_elements() -> None:
             "y = p if c else q",
             "c",
             "whether to take `p` or `q`",
-            "`torch.where(c != 0, p, q)` chooses on the device; both sides are computed: only where both are tensors "
-            "of one shape and dtype",
+            "`torch.where(c != 0, p, q)` chooses on the device; both sides are computed, and their gradients: only "
+            "where both are tensors of one shape and dtype",
         ),
         (
             "y = c and d",
