@@ -223,7 +223,10 @@ def _uploaded(spot: Spot, subscript: cst.Subscript, part: cst.Index) -> Rewrite 
     needs = [] if place.place == "cuda" and place.sure == "certain" else [f"`{base}` is a tensor on a GPU"]
     if what == "list":
         made = f"torch.tensor({code}, pin_memory=True)"
-        if roles.get("element", Known()).dtype != "int":
+        if roles.get("element", Known()).dtype == "int":
+            if constants(part.value) is None:  # it may be empty, which says nothing of the dtype
+                made = f"torch.tensor({code}, dtype=torch.long, pin_memory=True)"
+        else:
             needs.append(f"`{short(code)}` holds whole numbers, and is not empty")
     elif what == "array":
         made = f"torch.as_tensor({code}).pin_memory()"

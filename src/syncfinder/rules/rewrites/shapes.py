@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -48,11 +48,15 @@ def selection_of(
     """
     parts = [element.slice for element in node.slice]
     at = [n for n, part in enumerate(parts) if not _is_whole(part)]
-    if len(at) != 1:
+    if not at:
         return None
-    part, before, after = parts[at[0]], parts[: at[0]], parts[at[0] + 1 :]
+    part, before, after = parts[at[-1]], parts[: at[-1]], parts[at[-1] + 1 :]
     if not isinstance(part, cst.Index) or isinstance(part.value, (cst.Tuple, cst.List)):
         return None
+    if part.value is not spot.node and any(isinstance(p, cst.Index) and p.value is spot.node for p in parts):
+        return None
+    if len(at) > 1:
+        return _in_a_part(spot, node, part, at, after)
     base, mask = base or roles_of(spot).get("base", Known()), mask or roles_of(spot).get("mask", Known())
     needs = [*surely_tensor(base, node.value), *_bool(mask, part.value)]
     rest: int | None = None
@@ -67,6 +71,34 @@ def selection_of(
         needs.append(_dimensions(short(text(part.value)), short(text(node.value)), rest + len(before)))
     spread = _spread(part.value, rest, mask.ndim)
     return Selection(node.value, spread, rest, tuple(needs), len(before), mask.ndim == 1)
+
+
+def _in_a_part(
+    spot: Spot, node: cst.Subscript, part: cst.Index, at: list[int], after: list[cst.BaseSlice]
+) -> Selection | None:
+    """`x[:, i, mask]`: the mask selects from the view `x[:, i]`. A number apart from it would move dimensions."""
+    last, parts = at[-1], [element.slice for element in node.slice]
+    if after or at != list(range(at[0], last + 1)) or any(_is_ellipsis(p) for p in parts):
+        return None
+    numbers = [p.value for p in parts[at[0] : last] if isinstance(p, cst.Index)]
+    if len(numbers) != last - at[0] or not all(pure(n) and not _of_tensor(spot, n) for n in numbers):
+        return None
+    held = [e.with_changes(comma=cst.MaybeSentinel.DEFAULT) for e in node.slice[:last]]
+    view = node.with_changes(slice=held, lpar=(), rpar=())
+    base, mask = roles_of(spot).get("base", Known()), roles_of(spot).get("mask", Known())
+    ndim = base.ndim - len(numbers) if base.ndim is not None else None
+    whole = cst.Subscript(view, [cst.SubscriptElement(p) for p in (*parts[: at[0]], part)])
+    found = selection_of(spot, whole, replace(base, ndim=ndim), mask)
+    sure = all(python_number(n) or known(spot, n).kind == "number" for n in numbers)
+    needs = [] if sure else [f"`{short(text(n))}` is a number" for n in numbers]
+    return replace(found, needs=(*found.needs, *needs)) if found is not None else None
+
+
+def _of_tensor(spot: Spot, node: cst.BaseExpression) -> bool:
+    """Tell whether a value is a tensor or a part of one."""
+    while isinstance(node, cst.Subscript):
+        node = node.value
+    return known(spot, node).kind == "tensor"
 
 
 def _is_whole(part: cst.BaseSlice) -> bool:
@@ -97,6 +129,16 @@ def made_of(mask: cst.BaseExpression, base: cst.BaseExpression) -> bool:
     if isinstance(mask, cst.BinaryOperation):
         return made_of(mask.left, base) or made_of(mask.right, base)
     return False
+
+
+def _repeatable(node: cst.BaseExpression) -> bool:
+    """Tell whether an expression may be computed twice, and gives the same: it is pure, or a part of what is."""
+    if not isinstance(node, cst.Subscript) or pure(node):
+        return pure(node)
+    parts = [e.slice for e in node.slice]
+    values = [p.value for p in parts if isinstance(p, cst.Index)]
+    bounds = [b for p in parts if isinstance(p, cst.Slice) for b in (p.lower, p.upper, p.step) if b is not None]
+    return _repeatable(node.value) and all(isinstance(v, cst.Ellipsis) or pure(v) for v in (*values, *bounds))
 
 
 def _spread(mask: cst.BaseExpression, rest: int, ndim: int | None) -> str:
@@ -141,7 +183,7 @@ def _written(
     spot: Spot, node: cst.CSTNode, found: Selection, subscript: cst.Subscript, value: cst.BaseExpression
 ) -> Rewrite | None:
     """`x[mask] = value`, where the value does not depend on how many elements the mask selects."""
-    if not pure(found.base):
+    if not _repeatable(found.base):
         return None
     base, needs = text(found.base), list(found.needs)
     roles = roles_of(spot)
@@ -149,7 +191,7 @@ def _written(
     full = _on_all(spot, value, subscript, found, needs)
     if full is None:
         if given.kind != "tensor" or given.ndim is None:
-            return None
+            return _either(found, value, needs)
         if given.ndim > found.rest and found.before:
             return None
         if given.ndim > found.rest:
@@ -160,6 +202,17 @@ def _written(
     code = f"{tight(found.base)}.copy_(torch.where({found.mask}, {full}, {base}))"
     message = "`torch.where` keeps the full size, and computes the value for all elements"
     return rewritten(message, needs, (node, code), imports=True)
+
+
+def _either(found: Selection, value: cst.BaseExpression, needs: list[str]) -> Rewrite:
+    """What the value is decides; a person has to say it."""
+    base, code = short(text(found.base)), short(text(value))
+    condition = f"; only if {', and '.join(needs)}" if needs else ""
+    return Rewrite(
+        f"`{base}.masked_scatter_({short(found.mask)}, {code})` if `{code}` has one element for each hit, "
+        f"`{base}.copy_(torch.where({short(found.mask)}, {code}, {base}))` if it broadcasts{condition}",
+        "display-only",
+    )
 
 
 def _on_all(
@@ -267,8 +320,8 @@ def _augmented(spot: Spot, statement: cst.AugAssign, found: Selection, subscript
     operator = text_of(statement.operator).strip().removesuffix("=")
     needs = list(found.needs)
     value, what = statement.value, known(spot, statement.value)
-    plain = python_number(value) or what.kind == "number" or (what.kind == "tensor" and what.ndim == 0)
-    if plain:
+    fits = what.ndim is not None and what.ndim <= (0 if found.before else found.rest)
+    if python_number(value) or what.kind == "number" or (what.kind == "tensor" and fits):
         full: str | None = text(value) if isinstance(value, (cst.Integer, cst.Float)) else tight(value)
         if operator not in ("+", "-", "*", "/", "|", "&", "^") or (operator == "/" and what.kind == "tensor"):
             needs.append("no gradient flows through it")
@@ -277,7 +330,7 @@ def _augmented(spot: Spot, statement: cst.AugAssign, found: Selection, subscript
         full = f"({full})" if full is not None and not full.isidentifier() else full
         if full is not None and operator not in ("+", "-") and "no gradient flows through it" not in needs:
             needs.append("no gradient flows through it")
-    if full is None or operator == "@" or not pure(found.base):
+    if full is None or operator == "@" or not _repeatable(found.base):
         return None
     base = text(found.base)
     code = f"{tight(found.base)}.copy_(torch.where({found.mask}, {tight(found.base)} {operator} {full}, {base}))"
@@ -302,7 +355,7 @@ def _reduced(spot: Spot, place: Spot, found: Selection, base: Known | None = Non
         number, limit = _LIMITS[name]
         needs.append("something is selected: the largest or smallest of nothing is an error")
         if what.dtype == "int":
-            if not pure(found.base):
+            if not _repeatable(found.base):
                 return None
             number = f"torch.iinfo({tight(found.base)}.dtype).{limit}"
         elif what.dtype != "float":
@@ -315,7 +368,8 @@ def _reduced(spot: Spot, place: Spot, found: Selection, base: Known | None = Non
         mask = expression(found.mask)
         code = f"torch.where({found.mask}, {tensor}, 0).sum() / {tight(mask)}.sum()"
         whole = f"({code})" if _binds(place) and not call.lpar else code
-        return rewritten(message, [*needs, _ROUNDS], (call, whole), imports=True)
+        needs += [_ROUNDS, f"`{short(tensor)}` is not of half precision, whose sum may overflow"]
+        return rewritten(message, needs, (call, whole), imports=True)
     else:
         return None
     return rewritten(message, needs, (node, f"torch.where({found.mask}, {tensor}, {number})"), imports=True)

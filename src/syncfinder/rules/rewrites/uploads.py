@@ -302,7 +302,7 @@ def _through_pinned(
     if fresh and origin is owner and last_name(owner.func) == "tensor":
         pinned = own(with_keyword(owner, "pin_memory", expression("True"), drop=("device",)))
         return rewritten(_PINNED, needs, (call, f"{pinned}.{moved}"))
-    if not (fresh and facts.get("pageable") and roles.get("host", Known()).sure == "certain"):
+    if not (fresh and roles.get("host", Known()).sure == "certain"):
         needs.append(f"`{shown}` is in host memory")
     return rewritten(_PINNED, needs, (call, f"{code}.pin_memory().{moved}"))
 
@@ -336,7 +336,7 @@ def _queued(spot: Spot, src: cst.BaseExpression) -> tuple[str, list[str]]:
     if _is_made(src, ("tensor",)) and isinstance(src, cst.Call) and not _grows(src):
         return own(with_keyword(src, "pin_memory", expression("True"), drop=("device",))), []
     fresh = _is_made(src, ("as_tensor", "from_numpy"))
-    sure = spot.site.facts.get("pageable") and roles_of(spot).get("host", Known()).sure == "certain"
+    sure = roles_of(spot).get("host", Known()).sure == "certain"
     needs = [] if fresh and sure else [f"`{short(text(src))}` is in host memory"]
     return f"{tight(src)}.pin_memory()", needs
 
