@@ -97,7 +97,25 @@ def _replaced(change: Change, spot: Spot, positions: Positions, placing: Placing
     span = placing.span(positions[change.node])
     if span is None or not _comments(placing.text(span)) <= _comments(change.source):
         return None
-    return Edit(span, _indented(change.source, placing.indent(span.line)))
+    if "\n" not in change.source:
+        return Edit(span, change.source)
+    return Edit(
+        span, _indented(change.source, placing.indent(_block_line(change.node, positions, placing) or span.line))
+    )
+
+
+def _block_line(node: cst.CSTNode, positions: Positions, placing: Placing) -> int | None:
+    """Return the file's line that the innermost statement around a node begins in."""
+    own, found = positions[node], None
+    for other, position in positions.items():
+        if isinstance(other, _STATEMENTS) and _holds(position, own) and (found is None or _holds(found, position)):
+            found = position
+    return placing.line_of.get(found.start.line) if found is not None else None
+
+
+def _holds(outer: CodeRange, inner: CodeRange) -> bool:
+    start, end = (outer.start.line, outer.start.column), (outer.end.line, outer.end.column)
+    return start <= (inner.start.line, inner.start.column) and (inner.end.line, inner.end.column) <= end
 
 
 def _comments(code: str) -> set[str]:
@@ -113,19 +131,22 @@ def _comments(code: str) -> set[str]:
 
 def _inserted(change: Change, spot: Spot, positions: Positions, placing: Placing) -> Edit | None:
     """Lines go in front of a statement that begins its line; an `elif` has no place in front of it."""
-    span = _statement(change.node, spot, positions, placing)
-    if span is None:
+    statement = _statement(change.node, spot)
+    start = positions[statement].start if statement is not None else None
+    number = placing.line_of.get(start.line) if start is not None else None
+    if start is None or number is None:
         return None
-    line, indent = placing.lines[span.line - 1], placing.indent(span.line)
-    if len(indent) != span.column - 1 or line.startswith("elif", len(indent)):
+    line, indent = placing.lines[number - 1], placing.indent(number)
+    if len(indent) != start.column or line.startswith("elif", len(indent)):
         return None
     text = "".join(f"{row}\n{indent}" for row in change.source.split("\n"))
-    return Edit(Span(span.line, span.column, span.line, span.column), text)
+    return Edit(Span(number, start.column + 1, number, start.column + 1), text)
 
 
 def _removed(change: Change, spot: Spot, positions: Positions, placing: Placing) -> Edit | None:
     """A statement goes with its line; where others need it, `pass` takes its place."""
-    span = _statement(change.node, spot, positions, placing)
+    statement = _statement(change.node, spot)
+    span = placing.span(positions[statement]) if statement is not None else None
     if span is None:
         return None
     lines, indent = placing.lines, placing.indent(span.line)
@@ -149,18 +170,18 @@ def _only(lines: list[str], span: Span, indent: int) -> bool:
     return (header or not inside(before)) and not (after and inside(after))
 
 
-def _statement(node: cst.CSTNode, spot: Spot, positions: Positions, placing: Placing) -> Span | None:
-    """Return where the statement stands that is or holds the node, one of the spot's own nodes."""
-    if not isinstance(node, _STATEMENTS):
-        around = (spot.node, *spot.parents)
-        start = around.index(node) if node in around else 0
-        node = next((n for n in around[start:] if isinstance(n, _STATEMENTS)), node)
-    return placing.span(positions[node]) if isinstance(node, _STATEMENTS) else None
+def _statement(node: cst.CSTNode, spot: Spot) -> cst.CSTNode | None:
+    """Return the statement that is or holds the node, one of the spot's own nodes."""
+    if isinstance(node, _STATEMENTS):
+        return node
+    around = (spot.node, *spot.parents)
+    start = around.index(node) if node in around else 0
+    return next((n for n in around[start:] if isinstance(n, _STATEMENTS)), None)
 
 
 def _indented(source: str, indent: str) -> str:
     """Return code with the block's indentation, which libcst leaves out, on the lines that do not begin in a string."""
-    if "\n" not in source or not indent:
+    if not indent:
         return source
     rows = source.split("\n")
     text: set[int] = set()
