@@ -68,7 +68,7 @@ def test_rules_say_everything() -> None:
         for name in ("summary", "message", "help", "what", "why", "use_instead", "example_bad", "example_good"):
             assert getattr(rule, name), (code, name)
         assert rule.confirmed.startswith("Measured on an H200 with torch 2.11: "), code
-        assert rule.fix_safety.startswith("Display-only"), code
+        assert rule.fix_safety.startswith(("Safe", "Unsafe", "Display-only")), code
         assert all(ref.startswith(("torch.", "https://github.com/pytorch/pytorch/issues/")) for ref in rule.references)
 
 
@@ -301,8 +301,8 @@ def test_mask_reads(text: str, help_text: str) -> None:
     [
         (
             "x[m] = v",
-            "`x = torch.where(m, v, x)` if `v` broadcasts to `x`; "
-            "`x.masked_scatter_(m, v)` if it has one element per hit",
+            "`x.masked_scatter_(m, v)` if `v` has one element for each hit, `x.copy_(torch.where(m, v, x))` if it "
+            "broadcasts; only if `m` has as many dimensions as `x`",
         ),
         ("x[m] *= v", "`x *= torch.where(m, v, 1)` keeps the full size"),
         ("x[m] = x[m] * 2", "`x = torch.where(m, x * 2, x)` keeps the full size"),

@@ -28,7 +28,7 @@ class Selection:
     """`base[mask]`: `mask` is the code of the mask as it broadcasts to the base.
 
     `before` and `rest` are the numbers of the base's dimensions in front of it and behind it, `needs` is what must hold
-    for all that. `single`: the mask is known to have one dimension.
+    for all that, `shape` the part of it that the dimensions must. `single`: the mask is known to have one dimension.
     """
 
     base: cst.BaseExpression
@@ -37,6 +37,7 @@ class Selection:
     needs: tuple[str, ...]
     before: int = 0
     single: bool = False
+    shape: tuple[str, ...] = ()
 
 
 def selection_of(
@@ -59,6 +60,7 @@ def selection_of(
         return _in_a_part(spot, node, part, at, after)
     base, mask = base or roles_of(spot).get("base", Known()), mask or roles_of(spot).get("mask", Known())
     needs = [*surely_tensor(base, node.value), *_bool(mask, part.value)]
+    shape: list[str] = []
     rest: int | None = None
     if any(_is_ellipsis(p) for p in before):
         rest = len(after)
@@ -68,9 +70,9 @@ def selection_of(
         rest = 0
     if rest is None or rest < 0:
         rest = sum(not _is_ellipsis(p) for p in after)
-        needs.append(_dimensions(short(text(part.value)), short(text(node.value)), rest + len(before)))
+        shape = [_dimensions(short(text(part.value)), short(text(node.value)), rest + len(before))]
     spread = _spread(part.value, rest, mask.ndim)
-    return Selection(node.value, spread, rest, tuple(needs), len(before), mask.ndim == 1)
+    return Selection(node.value, spread, rest, (*needs, *shape), len(before), mask.ndim == 1, tuple(shape))
 
 
 def _in_a_part(
@@ -191,7 +193,7 @@ def _written(
     full = _on_all(spot, value, subscript, found, needs)
     if full is None:
         if given.kind != "tensor" or given.ndim is None:
-            return _either(found, value, needs)
+            return _either(found, value)
         if given.ndim > found.rest and found.before:
             return None
         if given.ndim > found.rest:
@@ -204,10 +206,10 @@ def _written(
     return rewritten(message, needs, (node, code), imports=True)
 
 
-def _either(found: Selection, value: cst.BaseExpression, needs: list[str]) -> Rewrite:
+def _either(found: Selection, value: cst.BaseExpression) -> Rewrite:
     """What the value is decides; a person has to say it."""
     base, code = short(text(found.base)), short(text(value))
-    condition = f"; only if {', and '.join(needs)}" if needs else ""
+    condition = f"; only if {', and '.join(found.shape)}" if found.shape else ""
     return Rewrite(
         f"`{base}.masked_scatter_({short(found.mask)}, {code})` if `{code}` has one element for each hit, "
         f"`{base}.copy_(torch.where({short(found.mask)}, {code}, {base}))` if it broadcasts{condition}",
