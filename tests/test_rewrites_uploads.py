@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fixing import suggested
+from fixing import findings, suggested
 
 PINNED = "copy from pinned memory without waiting, which pays for large or frequent copies"
 FULL = "`torch.full` passes the number to the kernel"
@@ -547,6 +547,36 @@ def test_constructed(
     assert (fix.applicability, fix.message) == (applicability, message)
     assert bool(fix.edits) == (after is not None)
     assert made == CONSTRUCTED_SETUP + (before if after is None else after)
+
+
+PACKED = """\
+ids = torch.tensor(self.batch.ids, dtype=torch.long, device=device)
+a = torch.tensor([i for i in self.rows], dtype=torch.long, device=device)
+rows, columns, lengths = [1, n], [2, n], [3]
+rows_gpu = torch.tensor(rows, dtype=torch.long, device=device)
+columns_gpu = torch.tensor(columns, dtype=torch.long, device=device)
+self.lengths = torch.tensor(lengths, dtype=torch.long, device=device)
+b = torch.tensor(rows, device=device)
+"""
+
+
+def test_packed_uploads(tmp_path: Path) -> None:
+    _, found = findings(tmp_path / "m.py", "n = len(self.names)\n" + PACKED)
+    messages = [f.fix.message for f in found if f.fix is not None and "at once" in f.fix.message]
+    assert messages == [
+        f"{PINNED}; only if `device` is a GPU\n"
+        "or upload the 3 lists of `f` at once, if they are flat lists:\n"
+        "packed = torch.tensor([*rows, *columns, *lengths], dtype=torch.long, pin_memory=True)"
+        ".to(device, non_blocking=True)\n"
+        "rows_gpu, columns_gpu, self.lengths = packed.split([len(rows), len(columns), len(lengths)])"
+    ]
+
+
+def test_uploads_of_a_loop_are_not_packed(tmp_path: Path) -> None:
+    body = "n = len(self.names)\nfor i in range(n):\n" + "".join(f"    {line}\n" for line in PACKED.splitlines())
+    _, found = findings(tmp_path / "m.py", body)
+    assert len(found) == 6
+    assert not any(f.fix is not None and "at once" in f.fix.message for f in found)
 
 
 @pytest.mark.parametrize(("code", "before", "applicability", "after", "message"), MOVED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
@@ -11,6 +12,7 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 from syncfinder.finding import Finding, Suggestion
 from syncfinder.rules.catalogue import by_kind
 from syncfinder.rules.provider import DeviceProvider, Key
+from syncfinder.rules.rewrites.packing import packed
 from syncfinder.rules.rewrites.suggest import Placing, suggest
 from syncfinder.rules.shapes import Shapes
 from syncfinder.rules.slices import Slice, compose, cut
@@ -58,8 +60,12 @@ def _visit(lines: list[str], slices: list[Slice], sites: list[Site], worded: Wor
 
 
 def _visit_module(module: cst.Module, wanted: dict[Key, list[Site]], placing: Placing, worded: Worded) -> None:
+    uploads: list[Spot] = []
+
     def take(spot: Spot, words: Words) -> None:
         message, help_text = words
+        if spot.site.kind == "construct":
+            uploads.append(spot)
         positions = wrapper.resolve(PositionProvider)
         worded[id(spot.site)] = message, suggest(spot, help_text, positions, placing)
 
@@ -74,6 +80,9 @@ def _visit_module(module: cst.Module, wanted: dict[Key, list[Site]], placing: Pl
         for node in wrapper.resolve(DeviceProvider):
             for visitor in visitors:
                 visitor.on_visit(node)
+    for spot, more in packed(uploads):
+        message, fix = worded[id(spot.site)]
+        worded[id(spot.site)] = message, replace(fix, message=f"{fix.message}\n{more}")
 
 
 class _Wrapper(MetadataWrapper):
