@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 
 import libcst as cst
-from libcst import matchers as m
 
-from syncfinder.rules.rewrites.operands import is_path, short, text
+from syncfinder.rules.rewrites.operands import COMPREHENSIONS, inside, is_path, short, text
 from syncfinder.rules.rewrites.rewrite import Rewrite, source
 from syncfinder.rules.wording import Spot, last_name
 
@@ -52,28 +51,30 @@ def late(
 
 def _is_local(spot: Spot, tensor: cst.BaseExpression) -> bool:
     """Tell whether a tensor speaks of names that only a comprehension or a lambda around it binds."""
-    bound: set[str] = set()
-    for parent in spot.parents:
-        if isinstance(parent, cst.Lambda):
-            bound |= {name.value for name in m.findall(parent.params, m.Name()) if isinstance(name, cst.Name)}
-        elif isinstance(parent, (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)):
-            bound |= {name.value for name in m.findall(parent.for_in, m.Name()) if isinstance(name, cst.Name)}
-    used = {name.value for name in m.findall(tensor, m.Name()) if isinstance(name, cst.Name)}
+    scopes = [p for p in spot.parents if isinstance(p, (cst.Lambda, *COMPREHENSIONS))]
+    if not scopes:
+        return False
+    headers = [p.params if isinstance(p, cst.Lambda) else p.for_in for p in scopes]
+    bound = {name.value for header in headers for name in inside(header, cst.Name)}
+    used = {name.value for name in inside(tensor, cst.Name)}
     return not bound.isdisjoint(used)
 
 
 def _use(spot: Spot, tensor: cst.BaseExpression, read: cst.BaseExpression, host: str) -> str:
     """Return the statement that reads the host's copy; the read alone where the statement is long."""
-    used = read.deep_replace(tensor, cst.Name(host)) if _reads_host_form(read) else cst.Name(host)
-    assert isinstance(used, cst.BaseExpression)
-    statement = next(
-        (p for p in spot.parents if isinstance(p, (cst.Assign, cst.AnnAssign, cst.Return, cst.Expr))), None
-    )
-    if statement is not None:
-        code = source(statement.deep_replace(read, used))
-        if "\n" not in code and len(code) <= _MAX_STATEMENT:
-            return code
-    return source(used)
+    used = _swapped(read, tensor, host) if _reads_host_form(read) else host
+    kinds = (cst.Assign, cst.AnnAssign, cst.Return, cst.Expr)
+    statement = next((p for p in spot.parents if isinstance(p, kinds)), None)
+    code = _swapped(statement, read, used) if statement is not None else used
+    return code if "\n" not in code and len(code) <= _MAX_STATEMENT else used
+
+
+def _swapped(whole: cst.CSTNode, part: cst.CSTNode, code: str) -> str:
+    """Return the code of a node with other code in the place of a part."""
+    outer, inner = source(whole), source(part)
+    if outer.count(inner) == 1:
+        return outer.replace(inner, code)
+    return source(whole.deep_replace(part, cst.parse_expression(code)))
 
 
 def _reads_host_form(read: cst.BaseExpression) -> bool:

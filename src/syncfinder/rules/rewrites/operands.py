@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import libcst as cst
 
 from syncfinder.rules.rewrites.rewrite import source
 from syncfinder.rules.wording import Spot, bare, dotted, last_name, on_torch, receiver
 from syncfinder.sites.site import Known
+
+Found = TypeVar("Found", bound=cst.CSTNode)
 
 _NUMBER = Known("number", sure="certain")
 # Element-wise functions and methods that are cheap, have no effects, and give a tensor like their first operand.
@@ -20,6 +23,7 @@ ELEMENTWISE = frozenset([
 # Methods without arguments that give one element.
 _REDUCTIONS = frozenset(["all", "amax", "amin", "any", "argmax", "argmin", "max", "mean", "min", "norm", "prod", "sum"])
 _LIMITS = ("finfo", "iinfo")
+COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 # What binds less than an attribute, a call, a subscript or a unary operator.
 _LOOSE = (
     cst.BinaryOperation, cst.BooleanOperation, cst.Comparison, cst.UnaryOperation, cst.IfExp, cst.Lambda, cst.Await,
@@ -49,6 +53,25 @@ def short(code: str) -> str:
 def on_gpu(what: Known) -> bool:
     """Tell whether a value is a tensor that is, or is taken to be, on the GPU."""
     return what.kind == "tensor" and what.place in ("cuda", "assumed")
+
+
+def inside(node: cst.CSTNode, *kinds: type[Found]) -> list[Found]:
+    """Return the nodes of these types in a node, itself among them, outer ones first."""
+    finder = _Finder(kinds)
+    node.visit(finder)
+    return finder.found
+
+
+class _Finder(cst.CSTVisitor):
+    def __init__(self, kinds: tuple[type, ...]) -> None:
+        super().__init__()
+        self.kinds = kinds
+        self.found: list[Any] = []
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, self.kinds):
+            self.found.append(node)
+        return True
 
 
 def same(a: cst.CSTNode, b: cst.CSTNode) -> bool:

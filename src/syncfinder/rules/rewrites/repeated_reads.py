@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from typing import cast
 
 import libcst as cst
-from libcst import matchers as m
 
 from syncfinder.rules.rewrites.late_reads import name_of
-from syncfinder.rules.rewrites.operands import is_path, known, same, short, text, tight
+from syncfinder.rules.rewrites.operands import COMPREHENSIONS, inside, is_path, known, same, short, text, tight
 from syncfinder.rules.rewrites.rewrite import TORCH, Change, Rewrite, before, offered, replace, source
 from syncfinder.rules.wording import Spot, dotted, last_name
 from syncfinder.sites.site import Known
 
 _CONVERSIONS = ("int", "float", "bool")
-_COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
-_BRANCHES = (cst.IfExp, cst.BooleanOperation, cst.Lambda, *_COMPREHENSIONS)
+_BRANCHES = (cst.IfExp, cst.BooleanOperation, cst.Lambda, *COMPREHENSIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +70,17 @@ _HARMLESS = {*_CONVERSIONS, "item", "abs", "len", "max", "min", "round", "str", 
 
 
 def _called(node: cst.CSTNode) -> set[str]:
-    return {last_name(call.func) for call in m.findall(node, m.Call()) if isinstance(call, cst.Call)}
+    return {last_name(call.func) for call in inside(node, cst.Call)}
 
 
 def _loop(spot: Spot) -> Loop | None:
     """Return the innermost loop around a site, if it is a plain one."""
-    node = next((p for p in spot.parents if isinstance(p, (*_COMPREHENSIONS, cst.For))), None)
+    node = next((p for p in spot.parents if isinstance(p, (*COMPREHENSIONS, cst.For))), None)
     if isinstance(node, cst.For):
         if node.orelse is not None or node.asynchronous is not None or not isinstance(node.body, cst.IndentedBlock):
             return None
         return Loop(node, node.target, node.iter, node.body.body)
-    if not isinstance(node, _COMPREHENSIONS):
+    if not isinstance(node, COMPREHENSIONS):
         return None
     if node.for_in.inner_for_in is not None or node.for_in.asynchronous is not None:
         return None
@@ -388,12 +386,10 @@ def _side_by_side(spot: Spot, tensor: cst.BaseExpression) -> Rewrite | None:
 
 def _calls_first(statement: cst.CSTNode, reads: Sequence[cst.Call]) -> bool:
     """Tell whether something is called before the last read that might write to a tensor."""
-    for call in m.findall(statement, m.Call()):
-        if isinstance(call, cst.Call) and last_name(call.func) not in _HARMLESS:
-            inside = m.findall(call, m.Call())
-            if not all(read in inside for read in reads):
-                return True
-    return False
+    return any(
+        last_name(call.func) not in _HARMLESS and not all(read in inside(call, cst.Call) for read in reads)
+        for call in inside(statement, cst.Call)
+    )
 
 
 def _together(spot: Spot, read: cst.Call) -> Rewrite | None:
@@ -401,7 +397,7 @@ def _together(spot: Spot, read: cst.Call) -> Rewrite | None:
     statement = next((p for p in spot.parents if isinstance(p, cst.BaseSmallStatement)), None)
     if statement is None or spot.site.ndim or _conditional(statement):
         return None
-    reads = [call for call in m.findall(statement, m.Call()) if tensor_of(call) is not None]
+    reads = [call for call in inside(statement, cst.Call) if tensor_of(call) is not None]
     tensors: dict[str, cst.BaseExpression] = {}
     for found in reads:
         tensor = tensor_of(found)
@@ -440,7 +436,4 @@ class _Named(cst.CSTTransformer):
 
 def _conditional(statement: cst.CSTNode) -> bool:
     """Tell whether a part of a statement may run less or more often than once."""
-    return bool(m.findall(statement, m.OneOf(*(kind() for kind in _MATCHERS))))
-
-
-_MATCHERS = (m.IfExp, m.BooleanOperation, m.Lambda, m.ListComp, m.SetComp, m.DictComp, m.GeneratorExp)
+    return bool(inside(statement, *_BRANCHES))

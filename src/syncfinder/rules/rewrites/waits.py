@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import libcst as cst
 
-from syncfinder.rules.rewrites.operands import short, text
+from syncfinder.rules.rewrites.operands import inside, short, text
 from syncfinder.rules.rewrites.rewrite import TORCH, Rewrite, Rewriter, remove, replace, source
 from syncfinder.rules.wording import Spot, dotted, last_name
 
@@ -66,15 +66,7 @@ def _first_call(line: cst.CSTNode | None, names: tuple[str, ...]) -> cst.Call | 
     """Return the first call of one of these functions or methods in a simple statement."""
     if not isinstance(line, cst.SimpleStatementLine):
         return None
-    found: list[cst.Call] = []
-
-    class Finder(cst.CSTVisitor):
-        def visit_Call(self, node: cst.Call) -> None:
-            if last_name(node.func) in names:
-                found.append(node)
-
-    line.visit(Finder())
-    return found[0] if found else None
+    return next((call for call in inside(line, cst.Call) if last_name(call.func) in names), None)
 
 
 def _measured(following: cst.CSTNode | None) -> str | None:
