@@ -55,6 +55,13 @@ def on_gpu(what: Known) -> bool:
     return what.kind == "tensor" and what.place in ("cuda", "assumed")
 
 
+def is_read(spot: Spot, node: cst.BaseExpression) -> bool:
+    """Tell whether host data come from the GPU: `t.tolist()`, `t.item()`, a list of tensors."""
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        return last_name(node.func) in ("item", "tolist") and on_gpu(known(spot, node.func.value))
+    return on_gpu(spot.site.facts.get("known", {}).get("element", Known()))
+
+
 def inside(node: cst.CSTNode, *kinds: type[Found]) -> list[Found]:
     """Return the nodes of these types in a node, itself among them, outer ones first."""
     finder = _Finder(kinds)

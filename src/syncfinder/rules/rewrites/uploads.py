@@ -13,7 +13,7 @@ import libcst as cst
 from syncfinder.rules.rewrites.calls import by_name, expression, named, own, with_arguments, with_keyword
 from syncfinder.rules.rewrites.element_writes import host_index, roles_of, scalar_write
 from syncfinder.rules.rewrites.factories import created_on, origin_of, put_for, python_number
-from syncfinder.rules.rewrites.operands import is_path, short, text, tight
+from syncfinder.rules.rewrites.operands import is_path, is_read, short, text, tight
 from syncfinder.rules.rewrites.rewrite import Rewrite, Rewriter, rewritten
 from syncfinder.rules.wording import Spot, assigned_subscript, dotted, last_name, positional, receiver
 from syncfinder.sites.site import Known
@@ -49,7 +49,7 @@ def _construct(spot: Spot) -> Rewrite | None:
     if given is None or name not in _PARAMETERS:
         return None
     data = next((given.pop(key) for key in _DATA if key in given), None)
-    if data is None or "copy" in given:
+    if data is None or "copy" in given or is_read(spot, data.value):
         return None
     rest = [a if a.keyword is not None else named(key, a.value, a) for key, a in given.items()]
     return (
