@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from fixing import findings, suggested
+from syncfinder.check import check
+from syncfinder.config import Settings
 
 PINNED = "copy from pinned memory without waiting, which pays for large or frequent copies"
 FULL = "`torch.full` passes the number to the kernel"
@@ -547,6 +549,53 @@ def test_constructed(
     assert (fix.applicability, fix.message) == (applicability, message)
     assert bool(fix.edits) == (after is not None)
     assert made == CONSTRUCTED_SETUP + (before if after is None else after)
+
+
+# A number in one evaluation, a tensor in another; a part of a shape that is no number.
+DOUBTED = """\
+import torch
+
+
+class Steps:
+    def at(self, t):
+        return torch.as_tensor(t, dtype=torch.float32, device="cuda")
+
+    def pick(self, x, i):
+        x[i] = 1.0
+        return x[i].sum()
+
+    def all(self, t: torch.Tensor):
+        rows = torch.zeros(4, device="cuda")
+        self.pick(rows, rows > 0)
+        self.pick(rows, [1, 2])
+        self.pick(rows, 3)
+        return self.at(0.5) + self.at(t)
+
+
+def sized(image: torch.Tensor, device):
+    return torch.tensor([image.shape[-2:]], dtype=torch.long, device=device)
+
+
+def repeated(count: torch.Tensor, device):
+    return torch.tensor([0] * count.sum(), dtype=torch.long, device=device)
+"""
+
+
+def test_what_other_evaluations_see_is_not_called_safe(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(DOUBTED)
+    report = check([tmp_path / "m.py"], Settings())
+    assert [(f.code, f.span.line, f.fix.applicability) for f in report.findings if f.fix is not None] == [
+        ("SF301", 6, "unsafe"),
+        ("SF304", 9, "unsafe"),
+        ("SF303", 9, "unsafe"),
+        ("SF202", 10, "unsafe"),
+        ("SF303", 10, "unsafe"),
+        ("SF301", 21, "unsafe"),
+        ("SF301", 25, "unsafe"),
+        ("SF107", 25, "display-only"),
+    ]
+    assert report.findings[0].fix is not None
+    assert report.findings[0].fix.message == f"{PINNED}; only if `t` is a list or an array"
 
 
 PACKED = """\

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from syncfinder.config import Settings
 from syncfinder.finding import Finding, Suggestion
-from syncfinder.sites.site import Site
+from syncfinder.sites.site import Doubt, Site
 from syncfinder.source.decode import SourceError, source_of
 from syncfinder.source.file import SourceFile
 
@@ -32,11 +32,22 @@ Worded = list[tuple[Finding, SourceFile, bool]]  # each finding with its file, a
 
 @dataclass(slots=True)
 class Observations:
-    """What inference saw in one run: sites by file, and what went wrong in which file."""
+    """What inference saw in one run: sites by file, and what went wrong in which file.
+
+    `doubts`: where evaluations saw other values than those that the sites tell of.
+    """
 
     sites: dict[Path, list[Site]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     failed: set[Path] = field(default_factory=set)
+    doubts: dict[Path, set[Doubt]] = field(default_factory=dict)
+
+    def settle(self) -> None:
+        """Let doubted sites tell nothing of their values."""
+        for path, doubts in self.doubts.items():
+            for site in self.sites.get(path, ()):
+                if (site.kind, site.span.line, site.span.column) in doubts:
+                    site.forget()
 
 
 def with_deep_stack(work: Callable[[], T]) -> T:
@@ -113,6 +124,9 @@ def observe_here(
     for path, module in project.modules.items():
         if module is not None and module.checked and module.sites:
             observed.sites[path] = sites_of(module, hot)
+        if module is not None and module.doubts:
+            observed.doubts[path] = module.doubted()
+    observed.settle()
     return observed
 
 

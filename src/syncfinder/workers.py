@@ -125,6 +125,8 @@ def united(parts: list[Observations]) -> Observations:
     for part in parts:
         out.errors += part.errors
         out.failed |= part.failed
+        for path, doubts in part.doubts.items():
+            out.doubts.setdefault(path, set()).update(doubts)
         for path, sites in part.sites.items():
             have = merged.setdefault(path, {})
             for site in sites:
@@ -139,6 +141,7 @@ def united(parts: list[Observations]) -> Observations:
                     other.agree(site)
     for path, by_place in merged.items():
         out.sites[path] = sorted(by_place.values(), key=lambda s: (s.span.line, s.span.column, s.kind))
+    out.settle()
     return out
 
 

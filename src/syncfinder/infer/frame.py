@@ -151,6 +151,11 @@ class Frame:
         ):
             self.effects.append(Effect(site, (Hop(self.qualname or "<module>", self.module.filename, site.span.line),)))
 
+    def doubt(self, kind: str, node: ast.expr) -> None:
+        """Note that the values at `node` may be others than those of which a site of this kind tells."""
+        if self.module.checked:
+            self.module.doubts.add((kind, node.lineno, node.col_offset))
+
     def on_assumed_host(self, operand: Tensor | None) -> bool:
         """Return whether an operand is on the GPU by assumption only, in a project that assumes the host."""
         return operand is not None and not operand.place & CUDA and not self.project.assume_cuda

@@ -102,7 +102,9 @@ def to_device(
     A value that is on the host on one way only has mostly been moved already: `.to` is there to make sure. `target` is
     what names the device in the code, where it is no device itself.
     """
-    if tensor.place == CPU and device.place & GPU and not non_blocking:
+    if tensor.place != CPU:
+        frame.doubt("transfer", node)
+    elif device.place & GPU and not non_blocking:
         mixed = bool(device.place & CPU)
         operand = Tensor(
             device.place,
@@ -231,6 +233,8 @@ def copy_(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) ->
         operand = Tensor(tensor.place, why=(*found.why[:1], *tensor.why[:1]), sure=max(found.sure, tensor.sure))
         known = {"host": found, "base": tensor}
         frame.publish("transfer", node, "Tensor.copy_", operand, **memory_of(found), known=known)
+    else:
+        frame.doubt("transfer", node)
     return tensor
 
 
@@ -302,6 +306,7 @@ def constructed(
     dtype = asked.name if isinstance(asked, Dtype) else data_dtype(data) or dtype
     own = tensor_in(data)
     if own is not None:
+        frame.doubt("construct", node)
         return from_tensor(own, device, name, node, frame).but(dtype=dtype or own.dtype)
     elements_read(data, name, node, frame)
     ndim = data_ndim(data)

@@ -26,7 +26,7 @@ from syncfinder.infer.values import (
     join_all,
     members,
 )
-from syncfinder.sites.site import CONFIDENCES, Reason, Site, Span
+from syncfinder.sites.site import CONFIDENCES, Doubt, Reason, Site, Span
 
 if TYPE_CHECKING:
     from syncfinder.source.file import SourceFile
@@ -95,6 +95,7 @@ class Module:
         self.revealed: dict[int, Value] = {}
         self.hints = project.hints_of(file)
         self._scans: dict[int, Scan] = {}
+        self.doubts: set[tuple[str, int, int]] = set()  # kind, line, byte offset: see Frame.doubt
         self._paths: dict[int, tuple[str, ...]] = {}
         self._beside: dict[int, list[ast.stmt]] | None = None
         self._looking: set[str] = set()
@@ -154,6 +155,10 @@ class Module:
             node.end_lineno,
             column(node.end_lineno, node.end_col_offset),
         )
+
+    def doubted(self) -> set[Doubt]:
+        """Return the kinds and places of what was doubted, in lines and columns counted from 1, in characters."""
+        return {(kind, line, self.file.column(line, offset)) for kind, line, offset in self.doubts}
 
     def paths_in(self, statement: ast.stmt) -> tuple[str, ...]:
         """Return the dotted names in a statement, found once; of a long compound one those in its test or source."""

@@ -222,6 +222,7 @@ def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
     if kind is Api and base.name.startswith(GENERIC_TYPES):  # type: ignore[attr-defined]
         return from_annotation(node, frame, "it")  # an alias of a type: Lengths = Annotated[Tensor, "cpu"]
     index = take_apart(node.slice, frame)
+    doubt_parts(node, Index(), frame)
     if on_host(base):
         return HOST_DATA
     if base is ABSENT:
@@ -245,6 +246,7 @@ def read_tensor(base: Tensor, index: Index, node: ast.Subscript, frame: Frame) -
     """Indexing a tensor: masks wait for their count, 0-dim indices are read, host indices are uploaded."""
     if index.named:
         return UNKNOWN
+    doubt_parts(node, index, frame)
     for mask, part in index.masks:
         if mask.waits and base.waits:
             frame.publish("mask-read", part, "index", better(mask, base), known={"base": base, "mask": mask})
@@ -257,6 +259,20 @@ def read_tensor(base: Tensor, index: Index, node: ast.Subscript, frame: Frame) -
     loose = index.masks or index.indices or index.hosts or index.strided
     memory = "pageable" if loose and base.memory else base.memory
     return base.but(ndim=dims, memory=memory)
+
+
+def doubt_parts(node: ast.Subscript, index: Index, frame: Frame) -> None:
+    """Doubt that a part is a mask, or on the host, where this evaluation sees something else."""
+    masks = {id(part) for _, part in index.masks}
+    hosts = {id(part) for _, part in (*index.hosts, *index.indices)}
+    for part in parts_of(node.slice):
+        if isinstance(part, (ast.Slice, ast.Constant)):
+            continue
+        if id(part) not in masks:
+            frame.doubt("mask-read", part)
+            frame.doubt("mask-write", part)
+        if id(part) not in hosts:
+            frame.doubt("host-index", part)
 
 
 def publish_host_index(base: Tensor, host: Value, part: ast.expr, operation: str, frame: Frame) -> None:
@@ -370,6 +386,9 @@ def write_item(
         if not base.host and array_evidence(index, frame):
             why = frame.reason(f"`{ast.unparse(target.value)}` is indexed as a tensor", target)
             write_tensor(Tensor(ASSUMED, why=why, sure=LIKELY), index, target, value, frame, augmented)
+        else:
+            doubt_parts(target, Index(), frame)
+            frame.doubt("scalar-write", target)
     elif isinstance(base, (Sequence, Mapping)):
         key = evaluate(target.slice, frame) if not isinstance(target.slice, ast.Slice) else UNKNOWN
         if isinstance(base, Sequence):
@@ -403,7 +422,10 @@ def write_tensor(
     """Writing into a tensor by an index: what waits depends on the index and on where the value lives."""
     if index.named:
         return
+    doubt_parts(target, index, frame)
     written = tensor_in(value)
+    if not is_number(value):
+        frame.doubt("scalar-write", target)
     if base.place == CPU:
         if written is not None and written.waits and not augmented and not written.place & CPU:
             frame.publish("copy", target, "assignment into a host tensor", written)

@@ -220,6 +220,8 @@ def apply_effects(bound: BoundCall, operands: list[Tensor], node: ast.expr, fram
         facts = {k: v for k, v in (("condition", effect.words), ("argument", effect.argument)) if v}
         frame.publish(effect.kind, node, bound.row.name, operand, sure, **facts, known=bound.values)
         return
+    for effect in bound.row.effects:
+        frame.doubt(effect.kind, node)
 
 
 def operand_of(effect: Effect, bound: BoundCall, operands: list[Tensor]) -> Tensor | None:

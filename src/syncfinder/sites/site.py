@@ -103,6 +103,9 @@ class Known:
         )
 
 
+Doubt = tuple[str, int, int]  # a kind of site, and the line and column where one would begin
+
+
 @dataclass(slots=True)
 class Site:
     """`operation` names the API or the construct: "Tensor.item", "torch.nonzero", "if", "slice bound", "f-string".
@@ -139,6 +142,12 @@ class Site:
             nothing = Known()
             both = names.keys() | others.keys()
             self.facts["names"] = {n: names.get(n, nothing).agreed(others.get(n, nothing)) for n in sorted(both)}
+
+    def forget(self) -> None:
+        """Tell nothing of the values: on another way to the same place they may be others."""
+        for key in ("known", "names"):
+            if key in self.facts:
+                self.facts[key] = {}
 
     @property
     def family(self) -> str:

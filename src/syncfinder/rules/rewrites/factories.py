@@ -87,14 +87,24 @@ def python_number(node: cst.BaseExpression) -> bool:
     if isinstance(node, cst.BinaryOperation):
         return python_number(node.left) and python_number(node.right)
     if isinstance(node, cst.Call):
-        name = dotted(node.func)
-        return name in ("len", "int", "float", "bool") or (name.endswith((".size", ".numel", ".dim")) and bool(name))
+        return dotted(node.func) in ("len", "int", "float", "bool") or _is_size(node)
     if isinstance(node, cst.Subscript):
-        return isinstance(node.value, cst.Attribute) and node.value.attr.value == "shape"
+        return _is_extent(node)
     if isinstance(node, cst.Attribute):
         limits = isinstance(node.value, cst.Call) and last_name(node.value.func) in ("finfo", "iinfo")
         return limits or node.attr.value == "ndim" or dotted(node).startswith("math.")
     return False
+
+
+def _is_size(node: cst.Call) -> bool:
+    """Tell whether a call is `x.size(i)`, `x.numel()` or `x.dim()`; `x.size()` is a tuple."""
+    return last_name(node.func) in ("numel", "dim") or (last_name(node.func) == "size" and len(node.args) == 1)
+
+
+def _is_extent(node: cst.Subscript) -> bool:
+    """Tell whether a subscript is `x.shape[i]`."""
+    one = len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index)
+    return one and isinstance(node.value, cst.Attribute) and node.value.attr.value == "shape"
 
 
 def whole_number(spot: Spot, node: cst.BaseExpression) -> bool:
@@ -105,7 +115,7 @@ def whole_number(spot: Spot, node: cst.BaseExpression) -> bool:
     if isinstance(node, cst.UnaryOperation):
         return whole_number(spot, node.expression)
     if isinstance(node, cst.Call):
-        return dotted(node.func) in ("len", "int") or last_name(node.func) in ("size", "numel")
+        return dotted(node.func) in ("len", "int") or _is_size(node)
     if isinstance(node, cst.Subscript):
         return python_number(node)
     return isinstance(node, cst.Integer) or known(spot, node).dtype == "int"

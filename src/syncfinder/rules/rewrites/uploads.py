@@ -13,7 +13,7 @@ import libcst as cst
 from syncfinder.rules.rewrites.calls import by_name, expression, named, own, with_arguments, with_keyword
 from syncfinder.rules.rewrites.element_writes import host_index, roles_of, scalar_write
 from syncfinder.rules.rewrites.factories import created_on, origin_of, put_for, python_number
-from syncfinder.rules.rewrites.operands import is_path, is_read, short, text, tight
+from syncfinder.rules.rewrites.operands import is_path, is_read, known, short, text, tight
 from syncfinder.rules.rewrites.rewrite import Rewrite, Rewriter, rewritten
 from syncfinder.rules.wording import Spot, assigned_subscript, dotted, last_name, positional, receiver
 from syncfinder.sites.site import Known
@@ -103,7 +103,7 @@ def _repeated(spot: Spot, data: cst.BaseExpression) -> tuple[str, cst.BaseExpres
         elements = _elements(data)
     if isinstance(data, cst.BinaryOperation) and isinstance(data.operator, cst.Multiply):
         elements, count = _elements(data.left), text(data.right)
-        if len(elements) != 1:
+        if len(elements) != 1 or not (python_number(data.right) or known(spot, data.right).kind == "number"):
             return None
         if not (isinstance(data.right, cst.Integer) and data.right.evaluated_value):
             needs.append(f"`{short(count)}` is not 0")
@@ -150,7 +150,7 @@ def _pinned(spot: Spot, call: cst.Call, name: str, data: cst.Arg, rest: list[cst
     device = text(values["device"]) if "device" in values else f"{text(owner)}.device" if owner is not None else None
     if device is None:
         return None
-    what = spot.site.facts.get("data")
+    what = roles_of(spot).get("data", Known()).kind
     needs = _needs_gpu(spot, device)
     if what not in ("list", "array"):
         needs.append(f"`{short(text(data.value))}` is a list or an array")
@@ -170,7 +170,7 @@ def _pinned(spot: Spot, call: cst.Call, name: str, data: cst.Arg, rest: list[cst
 
 def _needs_gpu(spot: Spot, device: str) -> list[str]:
     """Return the condition that a pinned copy has where the device is not written in the code."""
-    certain = roles_of(spot).get("device", Known()).place == "cuda"
+    certain = roles_of(spot).get("device", Known()).place == "cuda" or device.strip("\"'").partition(":")[0] == "cuda"
     return [] if certain else [f"`{short(device)}` is a GPU"]
 
 
