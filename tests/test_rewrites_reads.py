@@ -222,6 +222,7 @@ UNCHANGED = [
     ("y = 3 * x.max().item()\n", "SF101"),
     ("y = torch.tensor(x.tolist())\n", "SF102"),  # it ends on the host
     ("i = x.argmax()\nx[i] += 1\n", "SF107"),
+    ("y = torch.zeros(3, 3, device='cuda')\ni = tuple(x.view(4, 2)[0])\nreturn y[i]\n", "SF107"),  # two indices
     ("i = x.argmax()\nreturn x[:i]\n", "SF107"),
     ("y = torch.tensor([x.sum(), 3], device=device)\n", "SF111"),
 ]

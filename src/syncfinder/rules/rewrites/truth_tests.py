@@ -110,7 +110,7 @@ def _ternary(condition: Condition, choice: cst.IfExp) -> Rewrite | None:
 
 def _choice(condition: Condition, body: cst.BaseExpression, orelse: cst.BaseExpression) -> tuple[str, bool] | None:
     """Return `torch.where(…)` for two values, and whether enough is known of them; None where they are no tensors."""
-    if not (pure(body) and pure(orelse)):
+    if not (pure(body) and pure(orelse)) or _is_part(body, orelse) or _is_part(orelse, body):
         return None
     spot = condition.spot
     kinds = [known(spot, body), known(spot, orelse)]
@@ -121,6 +121,11 @@ def _choice(condition: Condition, body: cst.BaseExpression, orelse: cst.BaseExpr
         sides.reverse()
     decided = any(k.kind == "tensor" for k in kinds) and all(k.kind for k in kinds) and not spot.site.ndim
     return f"torch.where({condition.mask}, {sides[0]}, {sides[1]})", decided
+
+
+def _is_part(part: cst.BaseExpression, whole: cst.BaseExpression) -> bool:
+    """Tell whether one value is a slice of the other, and so of another shape."""
+    return isinstance(part, cst.Subscript) and same(part.value, whole)
 
 
 def _offered(condition: Condition, code: str, decided: bool, changes: tuple[Change, ...]) -> Rewrite:

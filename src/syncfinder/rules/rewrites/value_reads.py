@@ -207,7 +207,7 @@ def _selected(spot: Spot, index: cst.BaseExpression, selected: Spot) -> Rewrite 
     places = [n for n, e in enumerate(subscript.slice) if isinstance(e.slice, cst.Index) and e.slice.value is index]
     place = places[0] if places else None
     base = spot.site.facts.get("known", {}).get("base")
-    if place is None or base is None or not on_gpu(base):
+    if place is None or base is None or not (on_gpu(base) and on_gpu(known(spot, index))):
         return None
     if not all(isinstance(e.slice, cst.Slice) for n, e in enumerate(subscript.slice) if n != place):
         return None
