@@ -48,8 +48,8 @@ WRITES = [
         None,
         (
             "`h.masked_scatter_(mask[:, None], h[mask] + x[:, None][mask])` if `h[mask] + x[:, None][mask]` "
-            "has one element for each hit, `h.copy_(torch.where(mask[:, None], h[mask] + x[:, None][mask], "
-            "h))` if it broadcasts"
+            "has one element for each that is written, `h.copy_(torch.where(mask[:, None], h[mask] + x[:, "
+            "None][mask], h))` if it broadcasts"
         ),
     ),
     (
@@ -74,7 +74,7 @@ WRITES = [
         None,
         (
             "`x.masked_scatter_(mask, x[mask].cumsum(0))` if `x[mask].cumsum(0)` has one element for each "
-            "hit, `x.copy_(torch.where(mask, x[mask].cumsum(0), x))` if it broadcasts"
+            "that is written, `x.copy_(torch.where(mask, x[mask].cumsum(0), x))` if it broadcasts"
         ),
     ),
     (
@@ -82,21 +82,31 @@ WRITES = [
         'x[mask] = torch.rand(3, device="cuda")',
         "unsafe",
         'x.masked_scatter_(mask, torch.rand(3, device="cuda"))',
-        ('`masked_scatter_` needs no count; only if `torch.rand(3, device="cuda")` has one element for each hit'),
+        (
+            '`masked_scatter_` needs no count; only if `torch.rand(3, device="cuda")` has one element for '
+            "each that is written"
+        ),
     ),
     (
         "SF203",
         'h[mask] = torch.rand(3, 4, device="cuda")',
         "unsafe",
         'h.masked_scatter_(mask[:, None], torch.rand(3, 4, device="cuda"))',
-        ('`masked_scatter_` needs no count; only if `torch.rand(3, 4, device="cuda")` has one element for each hit'),
+        (
+            '`masked_scatter_` needs no count; only if `torch.rand(3, 4, device="cuda")` has one element for '
+            "each that is written"
+        ),
     ),
     (
         "SF203",
         'h[:, row > 1] = torch.rand(2, device="cuda")',
         "display-only",
         None,
-        "write the whole of `h` with `torch.where`; a Python number as the value does not wait",
+        (
+            '`h.masked_scatter_(row > 1, torch.rand(2, device="cuda"))` if `torch.rand(2, device="cuda")` has '
+            "one element for each that is written, `h.copy_(torch.where(row > 1, torch.rand(2, "
+            'device="cuda"), h))` if it broadcasts'
+        ),
     ),
     (
         "SF203",
@@ -105,7 +115,8 @@ WRITES = [
         None,
         (
             "`x.masked_scatter_(mask, self.values.to(x.device))` if `self.values.to(x.device)` has one "
-            "element for each hit, `x.copy_(torch.where(mask, self.values.to(x.device), x))` if it broadcasts"
+            "element for each that is written, `x.copy_(torch.where(mask, self.values.to(x.device), x))` if "
+            "it broadcasts"
         ),
     ),
     (

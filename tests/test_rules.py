@@ -301,7 +301,7 @@ def test_mask_reads(text: str, help_text: str) -> None:
     [
         (
             "x[m] = v",
-            "`x.masked_scatter_(m, v)` if `v` has one element for each hit, `x.copy_(torch.where(m, v, x))` if it "
+            "`x.masked_scatter_(m, v)` if `v` has one element for each that is written, `x.copy_(torch.where(m, v, x))` if it "
             "broadcasts; only if `m` has as many dimensions as `x`",
         ),
         ("x[m] *= v", "`x *= torch.where(m, v, 1)` keeps the full size"),

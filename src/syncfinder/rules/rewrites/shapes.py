@@ -195,9 +195,9 @@ def _written(
         if given.kind != "tensor" or given.ndim is None:
             return _either(found, value)
         if given.ndim > found.rest and found.before:
-            return None
+            return _either(found, value)
         if given.ndim > found.rest:
-            needs.append(f"`{short(text(value))}` has one element for each hit")
+            needs.append(f"`{short(text(value))}` has one element for each that is written")
             code = f"{tight(found.base)}.masked_scatter_({found.mask}, {text(value)})"
             return rewritten("`masked_scatter_` needs no count", needs, (node, code))
         full = text(value)
@@ -211,7 +211,7 @@ def _either(found: Selection, value: cst.BaseExpression) -> Rewrite:
     base, code = short(text(found.base)), short(text(value))
     condition = f"; only if {', and '.join(found.shape)}" if found.shape else ""
     return Rewrite(
-        f"`{base}.masked_scatter_({short(found.mask)}, {code})` if `{code}` has one element for each hit, "
+        f"`{base}.masked_scatter_({short(found.mask)}, {code})` if `{code}` has one element for each that is written, "
         f"`{base}.copy_(torch.where({short(found.mask)}, {code}, {base}))` if it broadcasts{condition}",
         "display-only",
     )
@@ -302,7 +302,19 @@ def _mask_read(spot: Spot) -> Rewrite | None:
     if isinstance(place.parent, cst.AugAssign):
         same_place = place.parent.target is place.node
         return _augmented(spot, place.parent, found, place.node) if same_place else None
-    return _reduced(spot, place, found)
+    return _reduced(spot, place, found) or _full_size(place, found)
+
+
+def _full_size(place: Spot, found: Selection) -> Rewrite | None:
+    """A selection in general: a person has to say what is done with it."""
+    if place.reduced_by() is not None:
+        return None
+    base, mask = short(text(found.base)), short(found.mask)
+    return Rewrite(
+        f"keep the full size: `torch.where({mask}, {base}, 0)`, or `torch.nonzero_static({mask}, size=count)` and "
+        "`index_select` if the host knows a count",
+        "display-only",
+    )
 
 
 def _masked_select(spot: Spot, call: cst.Call) -> Rewrite | None:
@@ -410,7 +422,17 @@ def _nonzero(spot: Spot) -> Rewrite | None:
     flag = keyword(call, "as_tuple")
     as_tuple = flag is not None and text(flag) == "True"
     by_dimension = as_tuple or last_name(call.func) == "where"
-    return _index_only(spot, mask, by_dimension) or _bounded(spot, mask, by_dimension)
+    return _index_only(spot, mask, by_dimension) or _bounded(spot, mask, by_dimension) or _static(mask, by_dimension)
+
+
+def _static(mask: cst.BaseExpression, by_dimension: bool) -> Rewrite:
+    """Positions in general: only the host can know how many there are, or that the mask is enough."""
+    code, column = short(text(mask)), "[:, 0]" if by_dimension else ""
+    return Rewrite(
+        f"`torch.nonzero_static({code}, size=count){column}` if the host knows a count, "
+        f"or keep the mask: `torch.where({code}, a, b)`",
+        "display-only",
+    )
 
 
 def _mask_known(spot: Spot) -> Known:
