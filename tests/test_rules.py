@@ -301,8 +301,8 @@ def test_mask_reads(text: str, help_text: str) -> None:
     [
         (
             "x[m] = v",
-            "`x.masked_scatter_(m, v)` if `v` has one element for each that is written, `x.copy_(torch.where(m, v, x))` if it "
-            "broadcasts; only if `m` has as many dimensions as `x`",
+            "`x.masked_scatter_(m, v)` if `v` has one element for each that is written, "
+            "`x.copy_(torch.where(m, v, x))` if it broadcasts; only if `m` has as many dimensions as `x`",
         ),
         ("x[m] *= v", "`x *= torch.where(m, v, 1)` keeps the full size"),
         ("x[m] = x[m] * 2", "`x = torch.where(m, x * 2, x)` keeps the full size"),
