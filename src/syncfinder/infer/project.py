@@ -40,9 +40,9 @@ MAX_RUNS = 20_000
 MAX_DISTANCE = 1
 # The fields of statements that hold statements.
 BLOCKS = ("body", "orelse", "finalbody")
-# The kinds of sites that come from two values on different devices.
 # How many lines a loop or compound statement may have so that the rules see it whole.
 MAX_BLOCK = 20
+# The kinds of sites that come from two values on different devices.
 BETWEEN_DEVICES = {"copy", "transfer", "host-index", "operand"}
 
 
