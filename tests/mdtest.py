@@ -127,7 +127,9 @@ def analyse(names: list[str], root: Path) -> dict[str, Observed]:
         assert module is not None
         sites = [s for s in sites_of(module, hot) if CONFIDENCES.index(s.confidence) >= CONFIDENCES.index("likely")]
         by_line: dict[int, list[Finding]] = {}
-        for finding, _, suppressed in word_file(path, sites, {}):
+        worded = word_file(path, sites, {})
+        assert worded.error is None, worded.error
+        for finding, suppressed in worded.findings:
             if not suppressed:
                 by_line.setdefault(finding.span.line, []).append(finding)
         out[name] = Observed(by_line, {line: show(value) for line, value in module.revealed.items()})

@@ -12,6 +12,9 @@ from syncfinder import check as pipeline
 from syncfinder.check import check
 from syncfinder.config import Settings
 from syncfinder.infer import engine
+from syncfinder.rules.rewrites import REWRITERS
+from syncfinder.rules.rewrites.rewrite import Rewrite
+from syncfinder.rules.wording import Spot
 
 ASSUMED = """import torch
 
@@ -72,6 +75,21 @@ def test_an_internal_error_hides_no_other_file(tmp_path: Path, monkeypatch: pyte
     assert report.checked == 1
     (error,) = report.errors
     assert error.startswith(f"{tmp_path / 'odd.py'}: internal error (ZeroDivisionError: odd")
+
+
+def test_a_fault_of_a_rule_loses_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "m.py").write_text(ASSUMED)
+
+    def odd(spot: Spot) -> Rewrite | None:
+        raise ZeroDivisionError("odd")
+
+    expected = check([tmp_path], Settings()).findings
+    for kind in REWRITERS:
+        monkeypatch.setitem(REWRITERS, kind, odd)
+    report = check([tmp_path], Settings())
+    assert [(f.code, f.span) for f in report.findings] == [(f.code, f.span) for f in expected]
+    (error,) = report.errors
+    assert error.startswith(f"{tmp_path / 'm.py'}: internal error (ZeroDivisionError: odd")
 
 
 def test_a_dead_worker_hides_no_other_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

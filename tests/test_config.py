@@ -81,10 +81,10 @@ def test_the_nearest_file_with_a_table_counts(here: Path) -> None:
         ("min_confidence = 'likely'", "syncfinder.toml: unknown key `min_confidence`; did you mean `min-confidence`?"),
         (
             "zzz = 1",
-            "syncfinder.toml: unknown key `zzz`; known keys: extend, select, extend-select, ignore, per-file-ignores, "
-            "severity, min-confidence, show-info, exclude, extend-exclude, force-exclude, respect-gitignore, "
-            "assume-device, torch-version, hot, extend-hot, setup-functions, extend-setup-functions, models, "
-            "baseline, output-format",
+            "syncfinder.toml: unknown key `zzz`; known keys: extend, select, extend-select, ignore, fixable, "
+            "unfixable, unsafe-fixes, per-file-ignores, severity, min-confidence, show-info, exclude, extend-exclude, "
+            "force-exclude, respect-gitignore, assume-device, torch-version, hot, extend-hot, setup-functions, "
+            "extend-setup-functions, models, baseline, output-format",
         ),
         ("select = 'SF1'", "syncfinder.toml: `select`: must be a list of strings"),
         (
@@ -152,6 +152,9 @@ EXAMPLES = {
     "select": ("SF1", "SF201"),
     "extend-select": ("SF404",),
     "ignore": ("SF108",),
+    "fixable": ("SF3",),
+    "unfixable": ("SF203",),
+    "unsafe-fixes": True,
     "per-file-ignores": (("benchmarks/", ("SF4",)), ("!src/", ("SF108",))),
     "severity": (("SF301", "info"), ("SF4", "error")),
     "min-confidence": "certain",

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syncfinder.config import Settings
-from syncfinder.finding import Finding
+from syncfinder.finding import Finding, Suggestion
 from syncfinder.sites.site import Site
+from syncfinder.source.decode import source_of
 from syncfinder.source.discover import discover
 from syncfinder.source.file import SourceFile
-from syncfinder.stages import Observations, observe_here, source_of, with_deep_stack, word_file
+from syncfinder.stages import Observations, Worded, observe_here, with_deep_stack, word_file
 
 if TYPE_CHECKING:
     from syncfinder.gate.baseline import Baseline
@@ -34,7 +35,20 @@ class Report:
     paths: list[Path] = field(default_factory=list)  # the files that were checked
     checked: int = 0
     known: int = 0  # findings that the baseline knows
+    fixed: int = 0  # findings that this run has fixed
     suppressed: int = 0
+
+
+@dataclass(slots=True)
+class Work:
+    """What to check, and by which settings. `texts` are those of files that are not as they are on disk."""
+
+    files: list[Path]
+    settings: Settings
+    settings_for: Callable[[Path], Settings]
+    texts: dict[Path, str] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def check(
@@ -53,26 +67,42 @@ def check(
     settings' baseline is left alone. With `changed_since`, a git revision, only what changes since then bring is
     reported. Raises UserError for settings, a baseline or a revision that cannot be used.
     """
+    known = load_baseline(settings) if baseline else None
+    change = _change(changed_since, paths) if changed_since is not None else None
+    work = gather(paths, settings, settings_of=settings_of, stdin=stdin)
+    report = inspect(work, known=known, progress=progress)
+    if change is not None:
+        _keep_changed(change, work, report, progress)
+    return report
+
+
+def gather(
+    paths: list[Path],
+    settings: Settings,
+    *,
+    settings_of: Callable[[str], Settings] | None = None,
+    stdin: tuple[str, str] | None = None,
+) -> Work:
+    """Find the files to check, as `check` does. Raises UserError for settings that cannot be used."""
 
     def settings_for(path: Path) -> Settings:
         return settings if settings_of is None else settings_of(os.path.dirname(path))
 
-    report = Report()
-    known = _baseline(settings) if baseline else None
-    change = _change(changed_since, paths) if changed_since is not None else None
     if stdin is not None:
-        files = [Path(os.path.abspath(stdin[0]))]
-        texts = {files[0]: stdin[1]}
-    else:
-        found = discover(paths, settings, settings_of)
-        files, texts = found.files, {}
-        report.notes, report.errors = list(found.notes), list(found.errors)
+        path = Path(os.path.abspath(stdin[0]))
+        return Work([path], settings, settings_for, {path: stdin[1]})
+    found = discover(paths, settings, settings_of)
+    return Work(found.files, settings, settings_for, errors=list(found.errors), notes=list(found.notes))
 
-    analyse(files, texts, settings, settings_for, report, progress)
+
+def inspect(
+    work: Work, texts: dict[Path, str] | None = None, *, known: Baseline | None = None, progress: bool = False
+) -> Report:
+    """Check files, some of them with another text (`texts`), and return what a baseline (`known`) does not know."""
+    report = Report(errors=list(work.errors), notes=list(work.notes))
+    analyse(work.files, work.texts | (texts or {}), work.settings, work.settings_for, report, progress)
     if known is not None:
-        _leave_out(known, report, lambda path, code: settings_for(path).selects_in(path, code))
-    if change is not None:
-        _keep_changed(change, files, settings, settings_for, report, progress)
+        _leave_out(known, report, lambda path, code: work.settings_for(path).selects_in(path, code))
     return report
 
 
@@ -93,12 +123,14 @@ def analyse(
     report.checked = len(report.paths)
 
     wanted = {path: select(path, sites, settings_for(path)) for path, sites in observed.sites.items()}
-    for finding, file, suppressed in word(wanted, texts, settings):
-        if suppressed:
-            report.suppressed += 1
-        else:
-            report.findings.append(finding)
-            report.files[finding.filename] = file
+    for worded in word(wanted, texts, settings):
+        if worded.error is not None:
+            report.errors.append(worded.error)
+        own = settings_for(worded.file.path)
+        kept = [offered(finding, own) for finding, suppressed in worded.findings if not suppressed]
+        report.suppressed += len(worded.findings) - len(kept)
+        report.findings += kept
+        report.files |= {finding.filename: worded.file for finding in kept}
     for path in sorted(observed.commented):
         from syncfinder.gate.comments import comment_findings
 
@@ -109,7 +141,19 @@ def analyse(
     report.findings.sort(key=lambda f: (f.filename, f.span.line, f.span.column, f.code))
 
 
-def _baseline(settings: Settings) -> Baseline | None:
+def offered(finding: Finding, settings: Settings) -> Finding:
+    """Mark a finding whose fix may be applied; a rule that must not be fixed only shows what to write."""
+    fix = finding.fix
+    if fix is not None and fix.edits:
+        if settings.fixes(finding.code):
+            finding.fixable = fix.applicability == "safe" or settings.unsafe_fixes
+        else:
+            finding.fix = Suggestion(fix.message)
+    return finding
+
+
+def load_baseline(settings: Settings) -> Baseline | None:
+    """Return the baseline that the settings name. Raises UserError for one that cannot be read."""
     if not settings.baseline:
         return None
     from syncfinder.gate.baseline import load
@@ -134,26 +178,21 @@ def _change(revision: str, paths: list[Path]) -> Change:
     return Change(revision, paths[0])
 
 
-def _keep_changed(
-    change: Change,
-    files: list[Path],
-    settings: Settings,
-    settings_for: Callable[[Path], Settings],
-    report: Report,
-    progress: bool,
-) -> None:
+def _keep_changed(change: Change, work: Work, report: Report, progress: bool) -> None:
     """Keep the findings on changed lines, and those elsewhere that a check of the old tree does not find."""
     touched = [f for f in report.findings if change.touches(f)]
     others = [f for f in report.findings if not change.touches(f)]
     caused: list[Finding] = []
-    if others and (change.any or any(change.old_name(str(path)) is None for path in files)):
-        with change.old_tree(files) as today:
+    if others and (change.any or any(change.old_name(str(path)) is None for path in work.files)):
+        with change.old_tree(work.files) as today:
 
             def old_settings(path: Path) -> Settings:
-                return replace(settings_for(today[path]), per_file_ignores=())  # their patterns are for today's paths
+                return replace(
+                    work.settings_for(today[path]), per_file_ignores=()
+                )  # their patterns are for today's paths
 
             before = Report()
-            analyse(list(today), {}, settings, old_settings, before, progress)
+            analyse(list(today), {}, work.settings, old_settings, before, progress)
             caused = change.caused(others, report.files, change.kept_keys(before.findings, before.files, today))
     if caused:
         count = "1 finding stands" if len(caused) == 1 else f"{len(caused)} findings stand"
@@ -203,17 +242,12 @@ def select(path: Path, sites: list[Site], settings: Settings) -> list[Site]:
     return out
 
 
-def word(
-    wanted: dict[Path, list[Site]], texts: dict[Path, str], settings: Settings
-) -> Iterable[tuple[Finding, SourceFile, bool]]:
-    """Turn sites into findings through the rules; yield each with its file and whether a comment suppresses it."""
+def word(wanted: dict[Path, list[Site]], texts: dict[Path, str], settings: Settings) -> list[Worded]:
+    """Turn sites into findings through the rules, file by file."""
     work = [(path, sites) for path, sites in sorted(wanted.items()) if sites]
     jobs = settings.jobs or os.cpu_count() or 1
     if jobs > 1 and sum(len(sites) for _, sites in work) > PARALLEL_SITES and hasattr(os, "fork"):
         from syncfinder.workers import word_parallel
 
-        worded = word_parallel(work, texts, jobs)
-    else:
-        worded = [word_file(path, sites, texts) for path, sites in work]
-    for rows in worded:
-        yield from rows
+        return word_parallel(work, texts, jobs)
+    return [word_file(path, sites, texts) for path, sites in work]

@@ -27,6 +27,10 @@ __all__ = ["KEYS", "ConfigError", "Configuration", "Settings", "load", "override
 NAMES = ("syncfinder.toml", "pyproject.toml")
 
 
+# The fields that hold codes of rules, or how they begin.
+SELECTORS = ("select", "extend_select", "ignore", "fixable", "unfixable")
+
+
 class ConfigError(UserError):
     """A setting that cannot be used; the message names its file, or the option."""
 
@@ -40,6 +44,9 @@ class Settings:
     ignore: tuple[str, ...] = KEYS["ignore"].default
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = KEYS["per-file-ignores"].default
     severity: tuple[tuple[str, Level], ...] = KEYS["severity"].default
+    fixable: tuple[str, ...] = KEYS["fixable"].default
+    unfixable: tuple[str, ...] = KEYS["unfixable"].default
+    unsafe_fixes: bool = KEYS["unsafe-fixes"].default
     min_confidence: Confidence = KEYS["min-confidence"].default
     show_info: bool = KEYS["show-info"].default
     exclude: tuple[str, ...] = KEYS["exclude"].default
@@ -74,6 +81,10 @@ class Settings:
             return ()
         return _file_ignores(self.per_file_ignores, os.path.abspath(self.root or os.curdir)).of(str(path))
 
+    def fixes(self, code: str) -> bool:
+        """Whether findings of `code` may be fixed: the longest matching selector decides, `unfixable` when equal."""
+        return _longest(code, self.fixable) > _longest(code, self.unfixable)
+
     def keeps(self, confidence: Confidence) -> bool:
         """Whether a finding of this confidence reaches `min_confidence`."""
         return CONFIDENCES.index(confidence) >= CONFIDENCES.index(self.min_confidence)
@@ -106,14 +117,19 @@ def _longest(code: str, selectors: tuple[str, ...]) -> int:
 # Of several sources, these add up; in any other setting the nearest one wins.
 _ADDED = frozenset(
     key.field for key in KEYS.values() if key.name.startswith("extend-") or isinstance(key.default, tuple)
-) - {"select", "exclude", "hot", "setup_functions"}
+) - {"select", "fixable", "exclude", "hot", "setup_functions"}
 
 
 def over(settings: Settings, values: Mapping[str, Any]) -> Settings:
-    """The settings with parsed values over them. `select` replaces what was selected and ignored, lists add up."""
+    """The settings with parsed values over them.
+
+    `select` replaces what was selected and ignored, `fixable` what was fixable and unfixable; lists add up.
+    """
     changes = dict(values)
     if "select" in changes:
         settings = replace(settings, extend_select=(), ignore=())
+    if "fixable" in changes:
+        settings = replace(settings, unfixable=())
     for name in _ADDED & changes.keys():
         changes[name] = getattr(settings, name) + changes[name]
     return replace(settings, **changes)
@@ -195,7 +211,7 @@ def override(settings: Settings, options: Mapping[str, Any]) -> Settings:
     `select` and `exclude` replace what the file says; the other lists are added to the file's.
     """
     values: dict[str, Any] = {}
-    for name in ("select", "extend_select", "ignore"):
+    for name in SELECTORS:
         if options.get(name):
             values[name] = tuple(options[name])
     for name in ("exclude", "extend_exclude"):
@@ -204,6 +220,8 @@ def override(settings: Settings, options: Mapping[str, Any]) -> Settings:
     for name in ("min_confidence", "output_format", "jobs", "show_info", "force_exclude"):
         if options.get(name):
             values[name] = options[name]
+    if options.get("unsafe_fixes") is not None:
+        values["unsafe_fixes"] = options["unsafe_fixes"]
     if options.get("baseline") is not None:
         values["baseline"] = options["baseline"] and os.path.abspath(options["baseline"])
     if options.get("torch_version"):
@@ -307,7 +325,7 @@ def _settings(table: Mapping[str, Any], path: Path, seen: tuple[str, ...]) -> Se
 
 def _check_codes(values: Mapping[str, Any], where: str) -> None:
     """Raise ConfigError for a code, or the beginning of one, that no rule has."""
-    asked = [*values.get("select", ()), *values.get("extend_select", ()), *values.get("ignore", ())]
+    asked = [code for name in SELECTORS for code in values.get(name, ())]
     asked += [code for _, codes in values.get("per_file_ignores", ()) for code in codes]
     asked += [code for code, _ in values.get("severity", ())]
     found = unknown_code(asked)

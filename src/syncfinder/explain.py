@@ -56,7 +56,8 @@ def explain(path: Path, line: int, settings: Settings) -> Explanation:
 
 def _explain(path: Path, line: int, settings: Settings) -> Explanation:
     from syncfinder.infer.watch import watching
-    from syncfinder.stages import observe_here, source_of, word_file
+    from syncfinder.source.decode import source_of
+    from syncfinder.stages import observe_here, word_file
 
     file = source_of(path, {})
     count = len(file.text.splitlines())
@@ -68,7 +69,7 @@ def _explain(path: Path, line: int, settings: Settings) -> Explanation:
         raise ValueError(observed.errors[0])
     found = Explanation(file, line)
     found.beliefs = list(_beliefs(list(seen.values()), file))
-    for finding, _, suppressed in word_file(path, observed.sites.get(path, []), {}):
+    for finding, suppressed in word_file(path, observed.sites.get(path, []), {}).findings:
         if finding.span.line <= line <= finding.span.end_line:
             finding.level = settings.level_of(finding.code, finding.level)
             reason = _hidden_by(path, finding, suppressed, settings)

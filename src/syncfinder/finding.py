@@ -11,17 +11,47 @@ Applicability = Literal["safe", "unsafe", "display-only"]
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """`content` in the place of the span's text. An empty span inserts, empty content removes."""
+
+    span: Span
+    content: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the edit in ruff's JSON shape."""
+        return {
+            "content": self.content,
+            "location": {"row": self.span.line, "column": self.span.column},
+            "end_location": {"row": self.span.end_line, "column": self.span.end_column},
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What to write instead. `edits` are replacements by span; a display-only suggestion has none."""
+    """What to write instead. The edits belong together; a display-only suggestion has none.
+
+    `imports` are statements that the edits need; where the file lacks one, an edit that adds it is among them.
+    """
 
     message: str
     applicability: Applicability = "display-only"
-    edits: tuple[dict[str, Any], ...] = ()
+    edits: tuple[Edit, ...] = ()
+    imports: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "applicability": self.applicability,
+            "message": self.message,
+            "edits": [edit.to_json() for edit in self.edits],
+        }
 
 
 @dataclass(slots=True)
 class Finding:
-    """`filename` is absolute. `why` is the provenance of the operand's device, strongest first."""
+    """`filename` is absolute. `why` is the provenance of the operand's device, strongest first.
+
+    `fixable`: the run's settings allow that its fix is applied.
+    """
 
     code: str
     name: str
@@ -39,12 +69,10 @@ class Finding:
     calls: tuple[Hop, ...] = ()
     related: tuple[dict[str, Any], ...] = field(default=())
     statement: tuple[int, int] = (0, 0)  # the first and last line of its statement
+    fixable: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding in ruff's JSON shape, with this tool's own keys after it."""
-        fix = None
-        if self.fix is not None:
-            fix = {"applicability": self.fix.applicability, "message": self.fix.message, "edits": list(self.fix.edits)}
         return {
             "code": self.code,
             "name": self.name,
@@ -52,7 +80,7 @@ class Finding:
             "filename": self.filename,
             "location": {"row": self.span.line, "column": self.span.column},
             "end_location": {"row": self.span.end_line, "column": self.span.end_column},
-            "fix": fix,
+            "fix": self.fix.to_json() if self.fix is not None else None,
             "url": self.url,
             "level": self.level,
             "confidence": self.confidence,

@@ -263,6 +263,21 @@ KEYS: dict[str, Key] = {
             'ignore = ["SF108"]',
         ),
         Key(
+            "fixable", CODES, ("SF",), '["SF"]',
+            "Rules that are fixed; the longest match decides, `unfixable` when equally long.",
+            'fixable = ["SF3"]',
+        ),
+        Key(
+            "unfixable", CODES, (), "[]",
+            "Rules that are not fixed.",
+            'unfixable = ["SF203"]',
+        ),
+        Key(
+            "unsafe-fixes", FLAG, False, "false",
+            "Apply and offer fixes under a condition that the tool cannot see, too.",
+            "unsafe-fixes = true",
+        ),
+        Key(
             "per-file-ignores", FILE_IGNORES, (), "{}",
             "Rules that are not reported in some files.",
             'per-file-ignores = { "benchmarks/" = ["SF4"], "!src/" = ["SF108"] }',

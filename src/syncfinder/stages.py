@@ -6,14 +6,14 @@ import gc
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 from syncfinder.config import Settings
-from syncfinder.finding import Finding
-from syncfinder.sites.site import Site
-from syncfinder.source.decode import SourceError, read
+from syncfinder.finding import Finding, Suggestion
+from syncfinder.sites.site import Doubt, Site
+from syncfinder.source.decode import SourceError, source_of
 from syncfinder.source.file import SourceFile
 
 # A file's worth of inference in Python frames; the stack of the thread that runs it must hold them.
@@ -21,17 +21,20 @@ RECURSION_LIMIT = 30_000
 STACK_BYTES = 512 * 1024 * 1024
 
 T = TypeVar("T")
-Worded = list[tuple[Finding, SourceFile, bool]]  # each finding with its file, and whether a comment suppresses it
 
 
 @dataclass(slots=True)
 class Observations:
-    """What inference saw in one run: sites by file, and what went wrong in which file."""
+    """What inference saw in one run: sites by file, and what went wrong in which file.
+
+    `doubts`: where evaluations saw other values than those that the sites tell of.
+    """
 
     sites: dict[Path, list[Site]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     failed: set[Path] = field(default_factory=set)
     commented: set[Path] = field(default_factory=set)  # the files that may hold suppressions
+    doubts: dict[Path, set[Doubt]] = field(default_factory=dict)
 
     def add(self, other: Observations) -> None:
         """Take in what was seen of other files."""
@@ -44,7 +47,23 @@ class Observations:
         """Return what was seen in some files, with all that went wrong."""
         kept = set(files)
         sites = {path: s for path, s in self.sites.items() if path in kept}
-        return Observations(sites, self.errors, self.failed, self.commented)
+        return Observations(sites, self.errors, self.failed, self.commented, self.doubts)
+
+    def settle(self) -> None:
+        """Let doubted sites tell nothing of their values."""
+        for path, doubts in self.doubts.items():
+            for site in self.sites.get(path, ()):
+                if (site.kind, site.span.line, site.span.column) in doubts:
+                    site.forget()
+
+
+@dataclass(slots=True)
+class Worded:
+    """One file's findings, each with whether a comment suppresses it, and what went wrong in wording them."""
+
+    file: SourceFile
+    findings: list[tuple[Finding, bool]] = field(default_factory=list)
+    error: str | None = None
 
 
 def with_deep_stack(work: Callable[[], T]) -> T:
@@ -98,7 +117,7 @@ def observe_here(
     from syncfinder.torchmodel.model import load
 
     project = Project(load(settings.torch_version), Roots(), settings)
-    project.checked = set(checked)
+    project.checked, project.texts = set(checked), texts
     observed = Observations()
     for path in files:
         try:
@@ -124,14 +143,10 @@ def observe_here(
     for path, module in project.modules.items():
         if module is not None and module.checked and module.sites:
             observed.sites[path] = sites_of(module, hot)
+        if module is not None and module.doubts:
+            observed.doubts[path] = module.doubted()
+    observed.settle()
     return observed
-
-
-def source_of(path: Path, texts: dict[Path, str]) -> SourceFile:
-    """Return a file's source: from disk, or as it was given (stdin). Raises SourceError."""
-    if path not in texts:
-        return read(path)
-    return SourceFile(path, texts[path].replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff"))
 
 
 def internal_error(path: Path, error: Exception) -> str:
@@ -144,15 +159,29 @@ def internal_error(path: Path, error: Exception) -> str:
     return f"{path}: {what}; please report it. Other files are not affected"
 
 
+def with_imports(file: SourceFile, fix: Suggestion, line: int) -> Suggestion:
+    """Return a suggestion whose edits add the imports that they need and the file lacks."""
+    from syncfinder.fixes.imports import adding
+
+    edit = adding(file, fix.imports, line)
+    return replace(fix, edits=(edit, *fix.edits)) if edit is not None else fix
+
+
 def word_file(path: Path, sites: list[Site], texts: dict[Path, str]) -> Worded:
-    """Word one file's sites."""
+    """Word one file's sites. A fault of a rule costs its file's findings their wording, no more."""
     from syncfinder.gate.comments import lines_of
-    from syncfinder.rules.engine import word_sites
+    from syncfinder.rules.engine import word_plainly, word_sites
     from syncfinder.source.comments import suppressions
 
     file = source_of(path, texts)
     comments = suppressions(file)
-    out = []
-    for site, finding in zip(sites, word_sites(file, sites), strict=True):
-        out.append((finding, file, comments.covers(finding.code, lines_of(site))))
+    out = Worded(file)
+    try:
+        findings = word_sites(file, sites)
+    except Exception as error:
+        findings, out.error = word_plainly(file, sites), internal_error(path, error)
+    for site, finding in zip(sites, findings, strict=True):
+        if finding.fix is not None and finding.fix.imports:
+            finding.fix = with_imports(file, finding.fix, finding.span.line)
+        out.findings.append((finding, comments.covers(finding.code, lines_of(site))))
     return out

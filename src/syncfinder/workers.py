@@ -126,15 +126,23 @@ def united(parts: list[Observations]) -> Observations:
         out.errors += part.errors
         out.failed |= part.failed
         out.commented |= part.commented
+        for path, doubts in part.doubts.items():
+            out.doubts.setdefault(path, set()).update(doubts)
         for path, sites in part.sites.items():
             have = merged.setdefault(path, {})
             for site in sites:
                 key = (site.kind, site.span)
                 other = have.get(key)
-                if other is None or rank(site) > rank(other):
+                if other is None:
                     have[key] = site
+                elif rank(site) > rank(other):
+                    site.agree(other)
+                    have[key] = site
+                else:
+                    other.agree(site)
     for path, by_place in merged.items():
         out.sites[path] = sorted(by_place.values(), key=lambda s: (s.span.line, s.span.column, s.kind))
+    out.settle()
     return out
 
 

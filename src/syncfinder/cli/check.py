@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from syncfinder.cli.shared import (
-    CLEAN,
-    FAILED,
-    FINDINGS,
-    codes,
-    configuration_for,
-    configured,
-    save,
-    split,
-    wants_color,
-)
+from syncfinder.cli.output import outcome, tell, write_report
+from syncfinder.cli.shared import CLEAN, FAILED, codes, configuration_for, configured, split
 from syncfinder.report.formats import MACHINES, OUTPUT_FORMATS
 
 if TYPE_CHECKING:
@@ -45,6 +36,14 @@ if TYPE_CHECKING:
 @click.option("--force-exclude", is_flag=True, help="Leave it out even when it is given by name.")
 @click.option("--torch-version", metavar="VERSION", help="The torch that the code runs with, such as 2.11.")
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
+@click.option("--fix", is_flag=True, help="Apply the fixes that are safe.")
+@click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Apply or offer those under a condition, too.")
+@click.option("--diff", is_flag=True, help="Write no file; show what --fix would change.")
+@click.option("--fix-only", is_flag=True, help="Fix, and neither report nor fail for what remains.")
+@click.option("--show-fixes", is_flag=True, help="List what was fixed.")
+@click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 when something was fixed.")
+@click.option("--fixable", multiple=True, callback=codes, metavar="CODES", help="Fix only these codes or prefixes.")
+@click.option("--unfixable", multiple=True, callback=codes, metavar="CODES", help="Do not fix these codes.")
 @click.option("--show-info", is_flag=True, help="Show findings in set-up code, error paths and the like too.")
 @click.option("--baseline", type=click.Path(dir_okay=False), help="Report only what this file does not know.")
 @click.option("--changed-since", metavar="REV", help="Report only what changes since this git revision bring.")
@@ -56,8 +55,6 @@ if TYPE_CHECKING:
 @click.option("--stdin-filename", metavar="NAME", help="The name of the file that is read from stdin.")
 def check(paths: tuple[str, ...], **options: Any) -> int:
     """Check files and folders (default: the working directory), or the source on stdin when the path is `-`."""
-    from syncfinder.check import check as run
-
     if "-" in paths and len(paths) > 1:
         raise click.UsageError("`-` reads stdin and cannot be combined with paths")
     if options["stdin_filename"] is not None and paths != ("-",):
@@ -71,28 +68,35 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
     from_stdin = paths == ("-",)
     configuration = configuration_for(options)
     settings = configuration.of(Path(name) if from_stdin else places[0])
-    progress = settings.output_format not in MACHINES and sys.stderr.isatty()
-    if from_stdin:
-        report = run([], settings, stdin=(name, _stdin_text(name)))
-    else:
-        report = run(
-            places,
-            settings,
-            settings_of=configuration.of_folder,
-            changed_since=options["changed_since"],
-            progress=progress,
-        )
-    for note in report.notes:
-        click.echo(f"note: {note}", err=True)
-    for error in report.errors:
-        click.echo(f"error: {error}", err=True)
+    data = sys.stdin.buffer.read() if from_stdin else None
+    stdin = (name, _text(name, data)) if data is not None else None
+    settings_of = None if from_stdin else configuration.of_folder
+    progress = settings.output_format not in MACHINES and sys.stderr.isatty() and not from_stdin
+    if _fixing(options):
+        from syncfinder.check import gather
+        from syncfinder.cli.fixing import run_fixes
+
+        return run_fixes(gather(places, settings, settings_of=settings_of, stdin=stdin), options, data, progress)
+
+    from syncfinder.check import check as run
+
+    changed_since = options["changed_since"]
+    report = run(places, settings, settings_of=settings_of, stdin=stdin, changed_since=changed_since, progress=progress)
+    tell(report.notes, report.errors)
     if options["add_ignore"] is not None:
         return _add_ignores(report, settings, options["add_ignore"])
-    _write_report(report, settings, options["output_file"], statistics=options["statistics"])
-    if report.errors:
-        return FAILED
-    failing = any(finding.level != "info" for finding in report.findings)
-    return FINDINGS if failing and not options["exit_zero"] else CLEAN
+    write_report(report, settings, options)
+    return outcome(report, options)
+
+
+def _fixing(options: dict[str, Any]) -> bool:
+    """Whether files are to be fixed, or fixes to be shown. Raises UsageError for what does not go with it."""
+    if not (options["fix"] or options["diff"] or options["fix_only"]):
+        return False
+    for name in ("add_ignore", "changed_since"):
+        if options[name] is not None:
+            raise click.UsageError(f"--{name.replace('_', '-')} and fixing cannot be combined")
+    return True
 
 
 def _check_reason(reason: str, paths: tuple[str, ...]) -> None:
@@ -108,53 +112,16 @@ def _add_ignores(report: Report, settings: Settings, reason: str) -> int:
 
     wanted = [f for f in report.findings if (f.level != "info" or settings.show_info) and f.family != "suppression"]
     added = add_ignores(wanted, reason.strip())
-    for error in added.errors:
-        click.echo(f"error: {error}", err=True)
+    tell([], added.errors)
     comments = "1 suppression" if added.comments == 1 else f"{added.comments} suppressions"
     click.echo(f"Added {comments} in {'1 file' if added.files == 1 else f'{added.files} files'}.")
     return FAILED if added.errors or report.errors else CLEAN
 
 
-def _stdin_text(name: str) -> str:
+def _text(name: str, data: bytes) -> str:
     from syncfinder.source.decode import SourceError, decode
 
     try:
-        return decode(Path(name), sys.stdin.buffer.read())
+        return decode(Path(name), data)
     except SourceError as error:
         raise click.ClickException(str(error)) from error
-
-
-def _write_report(report: Report, settings: Settings, output_file: str | None, *, statistics: bool) -> None:
-    write = _write_statistics if statistics else _write
-    if output_file is None:
-        write(report, settings, sys.stdout, wants_color())
-        return
-    from io import StringIO
-
-    from syncfinder.files import write_whole
-
-    stream = StringIO()
-    write(report, settings, stream, False)
-    save(lambda: write_whole(Path(output_file), stream.getvalue()), output_file)
-
-
-def _write_statistics(report: Report, settings: Settings, stream: TextIO, color: bool) -> None:
-    """Count the findings that would be listed."""
-    from syncfinder.report.statistics import write
-    from syncfinder.report.text import visible
-
-    as_json = settings.output_format == "json"
-    write(visible(report.findings, settings.show_info or as_json), stream, as_json=as_json)
-    if not as_json:
-        from syncfinder.report.formats import write_summary
-
-        write_summary(report, stream, show_info=settings.show_info)
-
-
-def _write(report: Report, settings: Settings, stream: TextIO, color: bool) -> None:
-    import shutil
-
-    from syncfinder.report.formats import Look, write
-
-    width = shutil.get_terminal_size().columns if stream.isatty() else None
-    write(report, settings.output_format, stream, Look(color, width, settings.show_info))

@@ -33,9 +33,9 @@ def codes(context: click.Context, parameter: click.Parameter, values: tuple[str,
 
 def configuration_for(options: dict[str, Any]) -> Configuration:
     """The settings of every file, with the command line's options over them. Raises UserError."""
-    from syncfinder.config import ConfigError, Configuration, unknown_code
+    from syncfinder.config import SELECTORS, ConfigError, Configuration, unknown_code
 
-    found = unknown_code([code for key in ("select", "extend_select", "ignore") for code in options.get(key) or ()])
+    found = unknown_code([code for name in SELECTORS for code in options.get(name) or ()])
     if found is not None:
         raise ConfigError(found)
     return Configuration(options)

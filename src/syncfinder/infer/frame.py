@@ -6,8 +6,29 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from syncfinder.infer.values import CERTAIN, CPU, CUDA, GPU, LIKELY, Class, Function, Tensor, Value, join
-from syncfinder.sites.site import Confidence, Hop, Level, Reason, Site
+from syncfinder.infer.values import (
+    CERTAIN,
+    CPU,
+    CUDA,
+    GPU,
+    LIKELY,
+    Array,
+    Class,
+    Const,
+    Device,
+    Flag,
+    Function,
+    Number,
+    Sequence,
+    Tensor,
+    Union,
+    UnknownValue,
+    Value,
+    is_number,
+    join,
+    number_kind,
+)
+from syncfinder.sites.site import Confidence, Hop, Known, Level, Reason, Site
 
 if TYPE_CHECKING:
     from syncfinder.infer.project import Module, Project
@@ -31,11 +52,12 @@ class Effect:
 
 
 class Loop:
-    """The environments that leave a loop's body early."""
+    """A loop that runs, and the environments that leave its body early."""
 
-    __slots__ = ("breaks", "continues")
+    __slots__ = ("breaks", "continues", "node")
 
-    def __init__(self) -> None:
+    def __init__(self, node: ast.stmt) -> None:
+        self.node = node
         self.breaks: list[Env] = []
         self.continues: list[Env] = []
 
@@ -131,6 +153,11 @@ class Frame:
         ):
             self.effects.append(Effect(site, (Hop(self.qualname or "<module>", self.module.filename, site.span.line),)))
 
+    def doubt(self, kind: str, node: ast.expr) -> None:
+        """Note that the values at `node` may be others than those of which a site of this kind tells."""
+        if self.module.checked:
+            self.module.doubts.add((kind, node.lineno, node.col_offset))
+
     def on_assumed_host(self, operand: Tensor | None) -> bool:
         """Return whether an operand is on the GPU by assumption only, in a project that assumes the host."""
         return operand is not None and not operand.place & CUDA and not self.project.assume_cuda
@@ -152,6 +179,13 @@ class Frame:
             sure = max(sure, operand.sure, CERTAIN if device == "cuda" else LIKELY)
         if self.repeats:
             facts["loop"] = True
+        if "known" in facts:
+            facts["known"] = {role: known(value) for role, value in facts["known"].items()}
+        if self.module.checked and self.statement is not None:
+            paths = [*self.module.paths_in(self.statement)]
+            if self.loops:
+                paths += self.module.paths_in(self.loops[-1].node)
+            facts["names"] = {path: known(self.env[path]) for path in paths if path in self.env}
         context = self.context
         return Site(
             kind=kind,
@@ -167,7 +201,18 @@ class Frame:
             function=self.qualname,
             why=why,
             facts=facts,
+            block=self.block(kind),
         )
+
+    def block(self, kind: str) -> tuple[int, int] | None:
+        """Return the lines around the statement that a rewrite of a site may need."""
+        if not self.module.checked:
+            return None
+        if kind in BRANCHING or self.loops:
+            found = self.module.block(self.statement, self.loops[-1].node if self.loops else None)
+            if found is not None:
+                return found
+        return self.module.neighbours(self.statement) if kind == "device-wait" else None
 
     def pass_on(self, effects: list[Effect], node: ast.expr, callee: Function) -> None:
         """Report the waits inside an unchecked callee: at the call in checked code, else to this frame's callers."""
@@ -193,6 +238,35 @@ def place_word(place: int) -> str:
     if place == CUDA:
         return "cuda"
     return "assumed" if place & GPU and not place & CPU else "mixed"
+
+
+# Sites that may decide which branch of a statement runs: `if t`, `if t.item() > 0`.
+BRANCHING = ("truth", "item", "number")
+# What a site says of values that are no tensors.
+KIND_WORDS: dict[type[Value], str] = {Number: "number", Flag: "number", Sequence: "list", Array: "array"}
+
+
+def known(value: Value | None) -> Known:
+    """Return what a site tells of a value."""
+    if value is None:
+        return Known()
+    if isinstance(value, Tensor):
+        place = "cpu" if value.place == CPU else place_word(value.place)
+        return Known("tensor", place, value.dtype, value.ndim, CONFIDENCE[value.sure])
+    if isinstance(value, Const):
+        if is_number(value):
+            return Known("number", dtype=number_kind(value))
+        return Known("none" if value.value is None else "object")
+    if isinstance(value, (UnknownValue, Union)):
+        return Known()
+    if isinstance(value, Device):
+        return Known("device", "cpu" if value.place == CPU else place_word(value.place))
+    return Known(KIND_WORDS.get(type(value), "object"), dtype=number_kind(value) if is_number(value) else None)
+
+
+def memory_of(tensor: Tensor) -> dict[str, bool]:
+    """Return the fact that says what host memory a tensor lies in; none where that is not known."""
+    return {tensor.memory: True} if tensor.memory is not None else {}
 
 
 def join_env(a: Env, b: Env) -> Env:

@@ -15,9 +15,9 @@ MAX_ROUNDS = 3
 MAX_NESTED = 3  # loops nested deeper than this run once: their rounds multiply
 
 
-def settle(frame: Frame, once: Callable[[], bool]) -> list[Env]:
+def settle(node: ast.stmt, frame: Frame, once: Callable[[], bool]) -> list[Env]:
     """Run a loop's body until the environment at its head no longer changes; return the environments that leave it."""
-    loop = Loop()
+    loop = Loop(node)
     frame.loops.append(loop)
     frame.repeats += 1
     head = frame.env
@@ -61,7 +61,7 @@ def for_loop(node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
         frame.muted = muted
         return falls
 
-    return leave_loop(settle(frame, once), node.orelse, frame)
+    return leave_loop(settle(node, frame, once), node.orelse, frame)
 
 
 def while_loop(node: ast.While, frame: Frame) -> bool:
@@ -85,7 +85,7 @@ def while_loop(node: ast.While, frame: Frame) -> bool:
         frame.muted = muted
         return falls
 
-    ends = settle(frame, once)
+    ends = settle(node, frame, once)
     if endless:
         ends = ends[1:]
         if not ends:

@@ -45,6 +45,17 @@ def path_of(node: ast.expr) -> str | None:
     return ".".join([node.id, *reversed(parts)])
 
 
+def paths_in(node: ast.AST) -> tuple[str, ...]:
+    """Return the names, and the chains of names, in a piece of code."""
+    found: dict[str, None] = {}
+    for part in ast.walk(node):
+        if isinstance(part, (ast.Name, ast.Attribute)):
+            path = path_of(part)
+            if path is not None:
+                found[path] = None
+    return tuple(found)
+
+
 def last_name(node: ast.AST) -> str:
     """Return the name that an expression ends in: Tensor for torch.Tensor; empty for anything else."""
     if isinstance(node, ast.Attribute):

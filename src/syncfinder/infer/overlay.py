@@ -12,7 +12,7 @@ from collections.abc import Callable
 from syncfinder.infer.annotations import BATCHES, LOADERS
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.classes import is_module
-from syncfinder.infer.frame import Frame
+from syncfinder.infer.frame import Frame, memory_of
 from syncfinder.infer.names import last_name
 from syncfinder.infer.reading import read
 from syncfinder.infer.torchcalls import WRITTEN, device_of, truthy
@@ -40,6 +40,7 @@ from syncfinder.infer.values import (
     UnknownValue,
     Value,
     Why,
+    innermost,
     is_number,
     number_kind,
     tensor_in,
@@ -88,15 +89,23 @@ def to_host(tensor: Tensor, node: ast.expr, frame: Frame, operation: str, non_bl
 
 
 def to_device(
-    tensor: Tensor, device: Device, node: ast.expr, frame: Frame, operation: str, non_blocking: bool
+    tensor: Tensor,
+    device: Device,
+    node: ast.expr,
+    frame: Frame,
+    operation: str,
+    non_blocking: bool,
+    target: Value | None = None,
 ) -> Value:
     """An H2D copy waits, from pageable memory and from pinned, unless it is non_blocking.
 
-    A value that is on the host on one way only has mostly been moved already: `.to` is there to make sure.
+    A value that is on the host on one way only has mostly been moved already: `.to` is there to make sure. `target` is
+    what names the device in the code, where it is no device itself.
     """
-    if tensor.place == CPU and device.place & GPU and not non_blocking:
+    if tensor.place != CPU:
+        frame.doubt("transfer", node)
+    elif device.place & GPU and not non_blocking:
         mixed = bool(device.place & CPU)
-        facts = {"pinned": True} if tensor.memory == "pinned" else {}
         operand = Tensor(
             device.place,
             tensor.dtype,
@@ -104,7 +113,8 @@ def to_device(
             upload_why(tensor, device),
             max(tensor.sure, LIKELY if mixed else CERTAIN),
         )
-        frame.publish("transfer", node, operation, operand, **facts)
+        known = {"host": tensor, "device": device, "target": target or device}
+        frame.publish("transfer", node, operation, operand, **memory_of(tensor), known=known)
     return tensor.but(place=device.place, memory=None, why=device.why or tensor.why)
 
 
@@ -118,7 +128,10 @@ def to(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Va
     non_blocking = truthy(arguments.keywords.get("non_blocking")) or any(
         v.value is True for v in arguments.values[1:] if isinstance(v, Const)
     )
-    moved: Value = move(tensor, device, node, frame, "Tensor.to", non_blocking) if device is not None else tensor
+    target = arguments.get(0, "device") or arguments.keywords.get("other")
+    moved: Value = (
+        move(tensor, device, node, frame, "Tensor.to", non_blocking, target) if device is not None else tensor
+    )
     return moved.but(dtype=dtype) if isinstance(moved, Tensor) and known else moved
 
 
@@ -155,11 +168,19 @@ def speaks_of_device(node: ast.expr) -> bool:
     return name == "rank" or any(word in name.lower() for word in ("device", "gpu", "cuda"))
 
 
-def move(tensor: Tensor, device: Device, node: ast.expr, frame: Frame, operation: str, non_blocking: bool) -> Value:
+def move(
+    tensor: Tensor,
+    device: Device,
+    node: ast.expr,
+    frame: Frame,
+    operation: str,
+    non_blocking: bool,
+    target: Value | None = None,
+) -> Value:
     if device.place == CPU:
         return to_host(tensor, node, frame, operation, non_blocking)
     if device.place & GPU:
-        return to_device(tensor, device, node, frame, operation, non_blocking)
+        return to_device(tensor, device, node, frame, operation, non_blocking, target)
     return tensor.but(place=device.place)
 
 
@@ -176,7 +197,7 @@ def type_as(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) 
     other = tensor_in(arguments.get(0, "other") or UNKNOWN)
     if other is None:
         return tensor.but(dtype=None)
-    moved = move(tensor, Device(other.place, other.why), node, frame, "Tensor.type_as", False)
+    moved = move(tensor, Device(other.place, other.why), node, frame, "Tensor.type_as", False, other)
     return moved.but(dtype=other.dtype) if isinstance(moved, Tensor) else moved
 
 
@@ -210,9 +231,10 @@ def copy_(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) ->
         read(found, "copy", "Tensor.copy_", node, frame, pinned=tensor.memory == "pinned")
     elif tensor.place & GPU and not tensor.place & CPU and found.place == CPU:
         operand = Tensor(tensor.place, why=(*found.why[:1], *tensor.why[:1]), sure=max(found.sure, tensor.sure))
-        frame.publish(
-            "transfer", node, "Tensor.copy_", operand, **({"pinned": True} if found.memory == "pinned" else {})
-        )
+        known = {"host": found, "base": tensor}
+        frame.publish("transfer", node, "Tensor.copy_", operand, **memory_of(found), known=known)
+    else:
+        frame.doubt("transfer", node)
     return tensor
 
 
@@ -284,6 +306,7 @@ def constructed(
     dtype = asked.name if isinstance(asked, Dtype) else data_dtype(data) or dtype
     own = tensor_in(data)
     if own is not None:
+        frame.doubt("construct", node)
         return from_tensor(own, device, name, node, frame).but(dtype=dtype or own.dtype)
     elements_read(data, name, node, frame)
     ndim = data_ndim(data)
@@ -296,7 +319,8 @@ def constructed(
             return Tensor(CPU, dtype, ndim, why, CERTAIN, memory)
     if device.place & GPU and not (isinstance(data, Sequence) and data.items == ()):
         operand = Tensor(device.place, dtype, ndim, device.why, CERTAIN if device.place == CUDA else LIKELY)
-        frame.publish("construct", node, name, operand, data=data_word(data))
+        known = {"data": data, "element": innermost(data), "device": device, "made": operand}
+        frame.publish("construct", node, name, operand, data=data_word(data), known=known)
     sure = CERTAIN if not device.place & ASSUMED else LIKELY
     return Tensor(device.place, dtype, ndim, device.why, sure, memory if device.place == CPU else None)
 
@@ -323,8 +347,7 @@ def elements_read(data: Value, name: str, node: ast.expr, frame: Frame) -> None:
 
 
 def data_dtype(data: Value) -> str | None:
-    while isinstance(data, Sequence):
-        data = data.each()
+    data = innermost(data)
     return number_kind(data) if is_number(data) and number_kind(data) != "complex" else None
 
 
@@ -374,7 +397,8 @@ def typed(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Valu
     why = frame.reason(f"{name} makes it on the {'GPU' if on_gpu else 'host'}", node)
     if on_gpu and isinstance(data, (Sequence, Array)):
         elements_read(data, name, node, frame)
-        frame.publish("construct", node, name, Tensor(CUDA, dtype, 1, why), data=data_word(data))
+        known = {"data": data, "element": innermost(data), "device": Device(CUDA)}
+        frame.publish("construct", node, name, Tensor(CUDA, dtype, 1, why), data=data_word(data), known=known)
     if isinstance(data, UnknownValue) and not on_gpu and name == "torch.Tensor":
         return Tensor(CPU, "float", None, why)
     return Tensor(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from syncfinder.config import Settings
 from syncfinder.infer.dispatch import run_block
 from syncfinder.infer.frame import Frame
-from syncfinder.infer.names import ACCELERATORS, FunctionNames, is_test
+from syncfinder.infer.names import ACCELERATORS, FunctionNames, is_test, paths_in
 from syncfinder.infer.scan import Scan, scan
 from syncfinder.infer.values import (
     NONE,
@@ -27,7 +27,7 @@ from syncfinder.infer.values import (
     join_all,
     members,
 )
-from syncfinder.sites.site import CONFIDENCES, Reason, Site, Span
+from syncfinder.sites.site import CONFIDENCES, Doubt, Reason, Site, Span
 
 if TYPE_CHECKING:
     from syncfinder.source.file import SourceFile
@@ -39,6 +39,10 @@ MAX_SHAPES = 4
 MAX_RUNS = 20_000
 # How many imports away from a checked file a module is still read (a package's __init__ does not count).
 MAX_DISTANCE = 1
+# The fields of statements that hold statements.
+BLOCKS = ("body", "orelse", "finalbody")
+# How many lines a loop or compound statement may have so that the rules see it whole.
+MAX_BLOCK = 20
 # The kinds of sites that come from two values on different devices.
 BETWEEN_DEVICES = {"copy", "transfer", "host-index", "operand"}
 
@@ -92,6 +96,9 @@ class Module:
         self.revealed: dict[int, Value] = {}
         self.hints = project.hints_of(file)
         self._scans: dict[int, Scan] = {}
+        self.doubts: set[tuple[str, int, int]] = set()  # kind, line, byte offset: see Frame.doubt
+        self._paths: dict[int, tuple[str, ...]] = {}
+        self._beside: dict[int, list[ast.stmt]] | None = None
         self._looking: set[str] = set()
 
     def scan_of(self, node: Any) -> Scan:
@@ -150,6 +157,19 @@ class Module:
             column(node.end_lineno, node.end_col_offset),
         )
 
+    def doubted(self) -> set[Doubt]:
+        """Return the kinds and places of what was doubted, in lines and columns counted from 1, in characters."""
+        return {(kind, line, self.file.column(line, offset)) for kind, line, offset in self.doubts}
+
+    def paths_in(self, statement: ast.stmt) -> tuple[str, ...]:
+        """Return the dotted names in a statement, found once; of a long compound one those in its test or source."""
+        found = self._paths.get(id(statement))
+        if found is None:
+            short = not hasattr(statement, "body") or self.block(statement, None) is not None
+            part = statement if short else getattr(statement, "test", getattr(statement, "iter", None))
+            found = self._paths[id(statement)] = paths_in(part) if part is not None else ()
+        return found
+
     def header(self, statement: ast.stmt | None, node: Any) -> tuple[int, int]:
         """Return the first and last line of a statement, of a compound one its header only."""
         if statement is None:
@@ -165,6 +185,32 @@ class Module:
         # A comprehension or lambda in a header may reach further than the header's own lines say.
         return min(first, node.lineno), max(last, node.end_lineno)
 
+    def block(self, statement: ast.stmt | None, loop: ast.stmt | None) -> tuple[int, int] | None:
+        """Return the first and last line of the innermost loop, else of the statement, if it is compound and short."""
+        for whole in (loop, statement):
+            if whole is not None and hasattr(whole, "body"):
+                first, last = whole.lineno, whole.end_lineno or whole.lineno
+                if last - first < MAX_BLOCK:
+                    return first, last
+        return None
+
+    def neighbours(self, statement: ast.stmt | None) -> tuple[int, int] | None:
+        """Return the lines of a statement and of the simple statements beside it in its block; None if it is alone."""
+        if statement is None:
+            return None
+        if self._beside is None:
+            blocks = [
+                b for n in ast.walk(self.tree) for b in (getattr(n, f, None) for f in BLOCKS) if isinstance(b, list)
+            ]
+            self._beside = {
+                id(here): [s for s in (before, here, after) if s is not None and not hasattr(s, "body")]
+                for block in blocks
+                for before, here, after in zip([None, *block], block, [*block[1:], None], strict=False)
+            }
+        beside = self._beside.get(id(statement), [statement])
+        first, last = beside[0].lineno, beside[-1].end_lineno or beside[-1].lineno
+        return (first, last) if len(beside) > 1 and last - first < MAX_BLOCK else None
+
     def add_site(self, site: Site, function: Function | None, called: bool = False) -> None:
         """Keep a site; of several evaluations' sites at one place the surest stays.
 
@@ -177,8 +223,13 @@ class Module:
             if self.project.tested and not self.is_test and (site.device != "cuda" or site.kind in BETWEEN_DEVICES):
                 return
         have = self.sites.get(key)
-        if have is None or CONFIDENCES.index(site.confidence) > CONFIDENCES.index(have[0].confidence):
+        if have is None:
             self.sites[key] = (site, function)
+        elif CONFIDENCES.index(site.confidence) > CONFIDENCES.index(have[0].confidence):
+            site.agree(have[0])
+            self.sites[key] = (site, function)
+        else:
+            have[0].agree(site)
 
 
 class Project:
@@ -224,11 +275,11 @@ class Project:
         checked = path in self.checked
         if distance > MAX_DISTANCE and not checked:
             return None
-        from syncfinder.source.decode import SourceError, parse, read
+        from syncfinder.source.decode import SourceError, parse, source_of
 
         self.modules[path] = None
         try:
-            file = read(path)
+            file = source_of(path, self.texts)
             module = self.add(path, file, parse(file), checked)
             module.distance = 0 if checked else distance
             return module

@@ -10,7 +10,7 @@ from syncfinder.infer.annotations import from_annotation
 from syncfinder.infer.calls import Arguments, call_function
 from syncfinder.infer.classes import find_method
 from syncfinder.infer.dispatch import E, evaluate
-from syncfinder.infer.frame import Frame
+from syncfinder.infer.frame import Frame, memory_of
 from syncfinder.infer.narrow import is_still_empty
 from syncfinder.infer.operators import held, is_text
 from syncfinder.infer.reading import read
@@ -18,9 +18,11 @@ from syncfinder.infer.values import (
     ABSENT,
     ASSUMED,
     BOOL,
+    CERTAIN,
     CPU,
     GPU,
     HOST_DATA,
+    INT,
     LIKELY,
     NONE,
     TEXT,
@@ -40,6 +42,7 @@ from syncfinder.infer.values import (
     Union,
     UnknownValue,
     Value,
+    innermost,
     is_number,
     join_all,
     members,
@@ -61,7 +64,7 @@ class Index:
     numbers_only: bool = True
     masks: list[tuple[Tensor, ast.expr]] = field(default_factory=list)
     indices: list[tuple[Tensor, ast.expr]] = field(default_factory=list)
-    hosts: list[tuple[str, ast.expr]] = field(default_factory=list)
+    hosts: list[tuple[Value, ast.expr]] = field(default_factory=list)  # lists and arrays
     zero_dim: list[tuple[Tensor, ast.expr]] = field(default_factory=list)
     constant: bool = True
     slices: int = 0
@@ -147,13 +150,13 @@ def sort_part(value: Value, node: ast.expr, index: Index) -> None:
         index.unknown += 1
         index.numbers_only = False
     elif isinstance(value, Sequence):
-        index.hosts.append(("list", node))
+        index.hosts.append((value, node))
         index.numbers_only = False
     elif isinstance(value, Array) and value.scalar:
         index.integers += 1
         index.constant = False
     elif isinstance(value, Array):
-        index.hosts.append(("array", node))
+        index.hosts.append((value, node))
         index.numbers_only = False
     elif isinstance(value, Union):
         rest = [m for m in value.members if m is not NONE]
@@ -219,6 +222,7 @@ def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
     if kind is Api and base.name.startswith(GENERIC_TYPES):  # type: ignore[attr-defined]
         return from_annotation(node, frame, "it")  # an alias of a type: Lengths = Annotated[Tensor, "cpu"]
     index = take_apart(node.slice, frame)
+    doubt_parts(node, Index(), frame)
     if on_host(base):
         return HOST_DATA
     if base is ABSENT:
@@ -242,18 +246,40 @@ def read_tensor(base: Tensor, index: Index, node: ast.Subscript, frame: Frame) -
     """Indexing a tensor: masks wait for their count, 0-dim indices are read, host indices are uploaded."""
     if index.named:
         return UNKNOWN
+    doubt_parts(node, index, frame)
     for mask, part in index.masks:
         if mask.waits and base.waits:
-            frame.publish("mask-read", part, "index", better(mask, base))
+            frame.publish("mask-read", part, "index", better(mask, base), known={"base": base, "mask": mask})
     read_indices(base, index, frame)
     if base.waits:
-        for what, part in index.hosts:
-            frame.publish("host-index", part, "index", base, index=what)
+        for host, part in index.hosts:
+            publish_host_index(base, host, part, "index", frame)
     dims = index.result_ndim(base.ndim)
     # A basic index of pinned memory is still pinned; a gathered copy is not, and a strided one is copied through one.
     loose = index.masks or index.indices or index.hosts or index.strided
     memory = "pageable" if loose and base.memory else base.memory
     return base.but(ndim=dims, memory=memory)
+
+
+def doubt_parts(node: ast.Subscript, index: Index, frame: Frame) -> None:
+    """Doubt that a part is a mask, or on the host, where this evaluation sees something else."""
+    masks = {id(part) for _, part in index.masks}
+    hosts = {id(part) for _, part in (*index.hosts, *index.indices)}
+    for part in parts_of(node.slice):
+        if isinstance(part, (ast.Slice, ast.Constant)):
+            continue
+        if id(part) not in masks:
+            frame.doubt("mask-read", part)
+            frame.doubt("mask-write", part)
+        if id(part) not in hosts:
+            frame.doubt("host-index", part)
+
+
+def publish_host_index(base: Tensor, host: Value, part: ast.expr, operation: str, frame: Frame) -> None:
+    """A list or an array that indexes a GPU tensor is uploaded."""
+    known = {"base": base, "index": host, "element": innermost(host)}
+    what = "list" if isinstance(host, Sequence) else "array"
+    frame.publish("host-index", part, operation, base, index=what, known=known)
 
 
 def better(mask: Tensor, base: Tensor) -> Tensor:
@@ -268,12 +294,14 @@ def read_indices(base: Tensor, index: Index, frame: Frame) -> None:
     for tensor, part in index.zero_dim:
         if tensor.dtype == "bool":
             continue
-        read(tensor, "index", "index", part, frame)
+        read(tensor, "index", "index", part, frame, known={"base": base})
     for tensor, part in index.indices:
         if base.place == CPU and tensor.waits and base.sure == 0:
             frame.publish("index", part, "index of a host tensor", tensor)
         elif tensor.place == CPU and base.waits and tensor.ndim != 0:
-            frame.publish("host-index", part, "index", base, LIKELY if tensor.sure else 0, index="host tensor")
+            known = {"base": base, "index": tensor}
+            sure = LIKELY if tensor.sure else CERTAIN
+            frame.publish("host-index", part, "index", base, sure, index="host tensor", known=known)
 
 
 def read_sequence(base: Sequence, node: ast.Subscript, frame: Frame) -> Value:
@@ -358,6 +386,9 @@ def write_item(
         if not base.host and array_evidence(index, frame):
             why = frame.reason(f"`{ast.unparse(target.value)}` is indexed as a tensor", target)
             write_tensor(Tensor(ASSUMED, why=why, sure=LIKELY), index, target, value, frame, augmented)
+        else:
+            doubt_parts(target, Index(), frame)
+            frame.doubt("scalar-write", target)
     elif isinstance(base, (Sequence, Mapping)):
         key = evaluate(target.slice, frame) if not isinstance(target.slice, ast.Slice) else UNKNOWN
         if isinstance(base, Sequence):
@@ -391,7 +422,10 @@ def write_tensor(
     """Writing into a tensor by an index: what waits depends on the index and on where the value lives."""
     if index.named:
         return
+    doubt_parts(target, index, frame)
     written = tensor_in(value)
+    if not is_number(value):
+        frame.doubt("scalar-write", target)
     if base.place == CPU:
         if written is not None and written.waits and not augmented and not written.place & CPU:
             frame.publish("copy", target, "assignment into a host tensor", written)
@@ -407,24 +441,28 @@ def write_tensor(
     if augmented:
         return
     if index.masks and is_number(value):
-        frame.publish("scalar-write", target, "assignment", base, index="index", value="number")
+        known = {"base": base, "index": index.masks[0][0], "value": value}
+        frame.publish("scalar-write", target, "assignment", base, index="index", value="number", known=known)
         return
     if index.hosts:
-        what, part = index.hosts[0]
-        frame.publish("host-index", part, "assignment", base, index=what)
+        host, part = index.hosts[0]
+        publish_host_index(base, host, part, "assignment", frame)
         return
     on_device = next((pair for pair in index.zero_dim if pair[0].place & GPU), None)
     if on_device is not None:
-        read(on_device[0], "index", "index", on_device[1], frame)
+        read(on_device[0], "index", "index", on_device[1], frame, known={"base": base, "value": value})
         return
     index.integers += len(index.zero_dim)
     index.numbers_only = index.numbers_only or only_numbers(index)
     if written is not None:
         if written.place == CPU and not filled(base, index, written):
-            frame.publish("transfer", target, "assignment", written.but(place=base.place, why=base.why))
-        host = next(((t, part) for t, part in index.indices if t.place == CPU and t.ndim != 0), None)
-        if host is not None:
-            frame.publish("host-index", host[1], "assignment", base, index="host tensor")
+            operand = written.but(place=base.place, why=base.why)
+            known = {"base": base, "host": written}
+            frame.publish("transfer", target, "assignment", operand, **memory_of(written), known=known)
+        uploaded = next(((t, part) for t, part in index.indices if t.place == CPU and t.ndim != 0), None)
+        if uploaded is not None:
+            known = {"base": base, "index": uploaded[0]}
+            frame.publish("host-index", uploaded[1], "assignment", base, index="host tensor", known=known)
         return
     write_number(base, index, target, value, frame)
 
@@ -465,39 +503,42 @@ def write_mask(
 ) -> None:
     """A number through a mask is masked_fill, which does not wait; a tensor needs the positions."""
     tensor, part = mask
+    known = {"base": base, "mask": tensor, "value": value}
     if augmented:
         return  # the read through the same mask has been reported
     if written is not None:
         if not (written.place == CPU and written.ndim == 0):
-            frame.publish("mask-write", part, "assignment", better(tensor, base), value="tensor")
+            frame.publish("mask-write", part, "assignment", better(tensor, base), value="tensor", known=known)
     elif isinstance(value, (Sequence, Array)):
-        frame.publish("mask-write", part, "assignment", better(tensor, base), value="host tensor")
+        frame.publish("mask-write", part, "assignment", better(tensor, base), value="host tensor", known=known)
     elif index.zero_dim and index.zero_dim[0][0].place & GPU:
         read(index.zero_dim[0][0], "index", "index", index.zero_dim[0][1], frame)
     elif index.indices:
         # beside an index tensor the mask is turned into positions, for a number too
-        frame.publish("mask-write", part, "assignment", better(tensor, base), value="number")
+        frame.publish("mask-write", part, "assignment", better(tensor, base), value="number", known=known)
 
 
 def write_number(base: Tensor, index: Index, target: ast.Subscript, value: Value, frame: Frame) -> None:
     """A number written by an index tensor, or into a 0-dim destination, is uploaded."""
     number = is_number(value) or (isinstance(value, UnknownValue) and not index.indices)
     if index.indices and (is_number(value) or isinstance(value, (Array, Sequence))):
-        frame.publish("scalar-write", target, "assignment", base, index="index", value="number")
+        known = {"base": base, "index": index.indices[0][0], "value": value}
+        frame.publish("scalar-write", target, "assignment", base, index="index", value="number", known=known)
         return
     if not number or isinstance(value, (Text, Device)) or not index.numbers_only or index.new_axes:
         return
     count = index.integers + index.unknown
+    known = {"base": base, "index": UNKNOWN if index.unknown else INT, "value": value}
     if base.ndim is not None:
         if base.ndim == count and is_number(value):
-            frame.publish("scalar-write", target, "assignment", base, index="integer", value="number")
+            frame.publish("scalar-write", target, "assignment", base, index="integer", value="number", known=known)
     elif (
         is_number(value)
         and not (isinstance(value, Const) or index.constant or index.ellipsis or index.zero_dim)
         and count == 1
     ):
         # A varying number at a varying position fills one element, not a row.
-        frame.publish("scalar-write", target, "assignment", base, LIKELY, index="integer", value="number")
+        frame.publish("scalar-write", target, "assignment", base, LIKELY, index="integer", value="number", known=known)
 
 
 E[ast.Subscript] = read_subscript

@@ -218,8 +218,10 @@ def apply_effects(bound: BoundCall, operands: list[Tensor], node: ast.expr, fram
         if operand is None and not any(t.test == "anywhere" for t in effect.when):
             continue
         facts = {k: v for k, v in (("condition", effect.words), ("argument", effect.argument)) if v}
-        frame.publish(effect.kind, node, bound.row.name, operand, sure, **facts)
+        frame.publish(effect.kind, node, bound.row.name, operand, sure, **facts, known=bound.values)
         return
+    for effect in bound.row.effects:
+        frame.doubt(effect.kind, node)
 
 
 def operand_of(effect: Effect, bound: BoundCall, operands: list[Tensor]) -> Tensor | None:

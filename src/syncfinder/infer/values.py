@@ -440,6 +440,13 @@ def is_number(value: Value) -> bool:
     return kind is Number or kind is Flag or (kind is Const and isinstance(value.value, (int, float, complex)))  # type: ignore[attr-defined]
 
 
+def innermost(data: Value) -> Value:
+    """Return what the lists in lists hold in the end."""
+    while isinstance(data, Sequence):
+        data = data.each()
+    return data
+
+
 def join_tensors(a: Tensor, b: Tensor) -> Tensor:
     """Return the tensor that stands for both: places unite, what differs is not known."""
     return Tensor(

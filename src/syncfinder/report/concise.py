@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TextIO
 
-from syncfinder.report.text import LEVEL_STYLES, Styler, one_line, visible
+from syncfinder.report.text import LEVEL_STYLES, Styler, fixable, one_line, visible
 from syncfinder.source.display import shown
 
 if TYPE_CHECKING:
@@ -17,4 +17,4 @@ def write(report: Report, stream: TextIO, look: Look) -> None:
     style = Styler(look.color)
     for f in visible(report.findings, look.show_info):
         place = f"{style(shown(f.filename), 'bold')}:{f.span.line}:{f.span.column}"
-        stream.write(f"{place}: {style(f.code, LEVEL_STYLES[f.level])} {one_line(f.message)}\n")
+        stream.write(f"{place}: {style(f.code, LEVEL_STYLES[f.level])} {fixable(f, style)}{one_line(f.message)}\n")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TextIO
 
 from syncfinder.finding import Finding
+from syncfinder.report.change import change
 from syncfinder.report.frame import frame
-from syncfinder.report.text import LEVEL_STYLES, Styler, one_line, visible
+from syncfinder.report.text import LEVEL_STYLES, Styler, fixable, one_line, visible
 from syncfinder.source.display import shown
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ def write(report: Report, stream: TextIO, look: Look) -> None:
         if file is not None:
             lines += frame(file, finding.span, style, look.width)
         lines += _help(finding, style)
+        if file is not None and finding.fix is not None and finding.fix.edits:
+            lines += change(file, finding.fix, style)
         lines += _why(finding, style)
         stream.write("\n".join(lines) + "\n\n")
 
@@ -35,7 +38,7 @@ def _headline(finding: Finding, style: Styler) -> str:
         tags.append(finding.context)
     code = style(finding.code, LEVEL_STYLES[finding.level])
     tag = style(f"[{', '.join(tags)}]", "dim")
-    return f"{code} {style(one_line(finding.message), 'bold')} {tag}"
+    return f"{code} {fixable(finding, style)}{style(one_line(finding.message), 'bold')} {tag}"
 
 
 def _place(finding: Finding, style: Styler) -> str:

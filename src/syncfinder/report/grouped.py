@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, TextIO
 
-from syncfinder.report.text import LEVEL_STYLES, Styler, one_line, visible
+from syncfinder.report.text import LEVEL_STYLES, Styler, fixable, one_line, visible
 from syncfinder.source.display import shown
 
 if TYPE_CHECKING:
@@ -22,5 +22,6 @@ def write(report: Report, stream: TextIO, look: Look) -> None:
         width = max(map(len, places))
         stream.write(f"{style(shown(filename), 'bold')}:\n")
         for f, place in zip(findings, places, strict=True):
-            stream.write(f"  {place:<{width}} {style(f.code, LEVEL_STYLES[f.level])} {one_line(f.message)}\n")
+            code = style(f.code, LEVEL_STYLES[f.level])
+            stream.write(f"  {place:<{width}} {code} {fixable(f, style)}{one_line(f.message)}\n")
         stream.write("\n")

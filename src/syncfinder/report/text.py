@@ -49,6 +49,11 @@ class Styler:
         return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
 
 
+def fixable(finding: Finding, style: Styler) -> str:
+    """The mark of a finding that `--fix` would fix, with a space after it; nothing for others."""
+    return f"[{style('*', 'bold cyan')}] " if finding.fixable else ""
+
+
 def one_line(text: str) -> str:
     """The text with all white space, line ends too, as single spaces."""
     return " ".join(text.split())

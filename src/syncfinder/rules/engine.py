@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper
+from libcst.metadata import MetadataWrapper, PositionProvider
 
 from syncfinder.finding import Finding, Suggestion
 from syncfinder.rules.catalogue import by_kind
 from syncfinder.rules.provider import DeviceProvider, Key
+from syncfinder.rules.rewrites.packing import packed
+from syncfinder.rules.rewrites.suggest import Placing, suggest
 from syncfinder.rules.shapes import Shapes
 from syncfinder.rules.slices import Slice, compose, cut
 from syncfinder.rules.truth_tests import TruthTests
 from syncfinder.rules.uploads import Uploads
 from syncfinder.rules.value_reads import ValueReads
 from syncfinder.rules.waits import Waits
-from syncfinder.rules.wording import FamilyVisitor, Words, enclosed, generic, source_text
+from syncfinder.rules.wording import FamilyVisitor, Spot, Words, enclosed, generic, source_text
 from syncfinder.sites.site import Site, Span
 from syncfinder.source.file import SourceFile
+
+Worded = dict[int, tuple[str, Suggestion]]  # message and suggestion by the site's id
 
 _FAMILIES: dict[str, type[FamilyVisitor]] = {
     "value-read": ValueReads,
@@ -32,20 +37,26 @@ _FAMILIES: dict[str, type[FamilyVisitor]] = {
 
 def word_sites(file: SourceFile, sites: list[Site]) -> list[Finding]:
     """Return one finding per site, in the order of the sites; a site that libcst cannot place is worded from itself."""
-    worded: dict[int, Words] = {}
+    worded: Worded = {}
     lines = file.lines
-    _visit(lines, cut(lines, {site.statement for site in sites}), sites, worded)
+    _visit(lines, cut(lines, {site.block or site.statement for site in sites}), sites, worded)
     return [_finding(file, site, worded.get(id(site))) for site in sites]
 
 
-def _visit(lines: list[str], slices: list[Slice], sites: list[Site], worded: dict[int, Words]) -> None:
+def word_plainly(file: SourceFile, sites: list[Site]) -> list[Finding]:
+    """Return one finding per site, each worded from itself."""
+    return [_finding(file, site, None) for site in sites]
+
+
+def _visit(lines: list[str], slices: list[Slice], sites: list[Site], worded: Worded) -> None:
     """Word the sites inside the slices. Halves what does not parse, so that one odd statement costs no other one."""
     text, place = compose(lines, slices)
     wanted = _positions(lines, place, sites)
     if not wanted:
         return
+    placing = Placing(lines, {there: here for here, there in place.items()})
     try:
-        _visit_module(cst.parse_module(text), wanted, worded)
+        _visit_module(cst.parse_module(text), wanted, placing, worded)
     except (cst.ParserSyntaxError, RecursionError):
         if len(slices) > 1:
             middle = len(slices) // 2
@@ -53,9 +64,15 @@ def _visit(lines: list[str], slices: list[Slice], sites: list[Site], worded: dic
             _visit(lines, slices[middle:], sites, worded)
 
 
-def _visit_module(module: cst.Module, wanted: dict[Key, list[Site]], worded: dict[int, Words]) -> None:
-    def take(site: Site, words: Words) -> None:
-        worded[id(site)] = words
+def _visit_module(module: cst.Module, wanted: dict[Key, list[Site]], placing: Placing, worded: Worded) -> None:
+    uploads: list[Spot] = []
+
+    def take(spot: Spot, words: Words) -> None:
+        message, help_text = words
+        if spot.site.kind == "construct":
+            uploads.append(spot)
+        positions = wrapper.resolve(PositionProvider)
+        worded[id(spot.site)] = message, suggest(spot, help_text, positions, placing)
 
     families = {site.family for group in wanted.values() for site in group}
     visitors = [visitor(take) for family, visitor in _FAMILIES.items() if family in families]
@@ -68,6 +85,9 @@ def _visit_module(module: cst.Module, wanted: dict[Key, list[Site]], worded: dic
         for node in wrapper.resolve(DeviceProvider):
             for visitor in visitors:
                 visitor.on_visit(node)
+    for spot, more in packed(uploads):
+        message, fix = worded[id(spot.site)]
+        worded[id(spot.site)] = message, replace(fix, message=f"{fix.message}\n{more}")
 
 
 class _Wrapper(MetadataWrapper):
@@ -106,13 +126,15 @@ def _inside_parentheses(lines: list[str], span: Span) -> Span:
     return Span(line, column, end_line, end_column)
 
 
-def _finding(file: SourceFile, site: Site, words: Words | None) -> Finding:
+def _finding(file: SourceFile, site: Site, worded: tuple[str, Suggestion] | None) -> Finding:
     rule = by_kind()[site.kind]
-    message, help_text = words if words is not None else generic(site, source_text(file.lines, site.span))
+    if worded is None:
+        message, help_text = generic(site, source_text(file.lines, site.span))
+        worded = message, Suggestion(help_text)
     return Finding(
         code=rule.code,
         name=rule.name,
-        message=message,
+        message=worded[0],
         filename=str(file.path),
         span=site.span,
         level=site.level,
@@ -120,7 +142,7 @@ def _finding(file: SourceFile, site: Site, words: Words | None) -> Finding:
         family=rule.family,
         context=site.context,
         function=site.function,
-        fix=Suggestion(help_text),
+        fix=worded[1],
         url=rule.url,
         why=site.why,
         calls=site.calls,

@@ -50,7 +50,8 @@ def _header(lines: list[str], first: int, last: int) -> tuple[int, bool]:
         for token in tokenize.generate_tokens(reader):
             if colon:
                 bare = token.type in (tokenize.COMMENT, tokenize.NEWLINE, tokenize.NL)
-                return max(last, first + colon - 1), bare
+                end = first + colon - 1
+                return max(last, end), bare and end >= last
             if token.type == tokenize.OP:
                 depth += (token.string in _OPEN) - (token.string in _CLOSE)
                 if token.string == ":" and depth == 0:

@@ -71,6 +71,8 @@ def _construct(spot: Spot) -> Words:
             "build it pinned and copy: `torch.tensor(data, pin_memory=True).to(device, non_blocking=True)`",
         )
     message = f"`{code(call)}` copies host data to the GPU, and the host waits until the copy is done"
+    if last_name(call.func) not in _FROM_DATA:
+        return message, f"keep `{code(call)}` out of the hot path, or give it data that are on the GPU already"
     data = keyword(call, "data") or (positional(call)[0].value if positional(call) else call.args[0].value)
     if spot.site.facts.get("data") == "number" or _is_number(data):
         return message, _number(call, data)

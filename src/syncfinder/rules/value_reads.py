@@ -8,6 +8,7 @@ from typing import ClassVar
 import libcst as cst
 
 from syncfinder.rules.wording import (
+    LOGGING,
     FamilyVisitor,
     Spot,
     Wording,
@@ -75,7 +76,6 @@ _CONVERSIONS = {
 }
 # The `_ex` forms that were measured not to wait.
 _EX = {"inv": "inv_ex", "cholesky": "cholesky_ex", "solve": "solve_ex"}
-_LOGGING = frozenset(["debug", "info", "warning", "error", "critical", "exception", "log", "warn"])
 
 
 def _operand(spot: Spot, names: tuple[str, ...]) -> str:
@@ -240,7 +240,7 @@ def _format(spot: Spot) -> Words:
     text, operation = _formatted(spot), spot.site.operation
     by = "an f-string" if operation == "f-string" else f"`{operation}`"
     message = f"`{text}` {spot.place}: {by} makes the host wait for its value to format it"
-    logged = next((p for p in spot.parents if isinstance(p, cst.Call) and last_name(p.func) in _LOGGING), None)
+    logged = next((p for p in spot.parents if isinstance(p, cst.Call) and last_name(p.func) in LOGGING), None)
     if logged is not None:
         logger = dotted(logged.func).rpartition(".")[0] or "log"
         level = last_name(logged.func).upper()

@@ -32,6 +32,8 @@ _BINARY = (
     cst.Await,
 )
 
+LOGGING = frozenset(["debug", "info", "warning", "error", "critical", "exception", "log", "warn"])
+
 # What multi-line source has and one line has not: comments, and the breaks inside brackets.
 _COMMENT = re.compile(r"[ \t]*#[^\n]*(?=\n)")
 _OPENED = re.compile(r"(?<=[(\[{])\s*\n\s*")
@@ -167,7 +169,7 @@ class Spot:
 
 
 Wording = Callable[[Spot], Words]
-Take = Callable[[Site, Words], None]
+Take = Callable[[Spot, Words], None]
 
 
 class FamilyVisitor(cst.CSTVisitor):
@@ -185,7 +187,8 @@ class FamilyVisitor(cst.CSTVisitor):
         for mark in self.get_metadata(DeviceProvider, node, ()):
             wording = self.WORDING.get(mark.site.kind)
             if wording is not None:
-                self._take(mark.site, _words(Spot(mark.site, node, mark.parents), wording))
+                spot = Spot(mark.site, node, mark.parents)
+                self._take(spot, _words(spot, wording))
         return True
 
 

@@ -73,11 +73,45 @@ class Span:
     end_column: int
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a value that a rewrite would move or repeat, on every way that leads to the site.
+
+    `kind` is "tensor", "number", "list", "array", "device", "none", "object" or None (not known). `place`, of tensors
+    and devices, is as `Site.device`, or "cpu"; `dtype`, of tensors and numbers, "bool", "int", "float" or None; `sure`
+    is how sure it is that it is a tensor.
+    """
+
+    kind: str | None = None
+    place: str | None = None
+    dtype: str | None = None
+    ndim: int | None = None
+    sure: Confidence = "possible"
+
+    def agreed(self, other: Known) -> Known:
+        """Return what both say."""
+        if self == other:
+            return self
+        if self.kind != other.kind:
+            return Known()
+        return Known(
+            self.kind,
+            self.place if self.place == other.place else None,
+            self.dtype if self.dtype == other.dtype else None,
+            self.ndim if self.ndim == other.ndim else None,
+            min(self.sure, other.sure, key=CONFIDENCES.index),
+        )
+
+
+Doubt = tuple[str, int, int]  # a kind of site, and the line and column where one would begin
+
+
 @dataclass(slots=True)
 class Site:
     """`operation` names the API or the construct: "Tensor.item", "torch.nonzero", "if", "slice bound", "f-string".
 
-    `statement` is the first and last line of the innermost statement (a compound statement's header only).
+    `statement` is the first and last line of the innermost statement (a compound statement's header only). `block` is
+    that of the loop or compound statement that a rewrite may need whole; None where it is none, or a long one.
     `device` is the operand's place in words: "cuda" (written in the code), "assumed" (policy), "mixed" (cuda or cpu).
     `facts` holds what only the interpreter knows and a suggestion needs: see `FACTS`.
     """
@@ -96,6 +130,24 @@ class Site:
     why: tuple[Reason, ...] = ()
     calls: tuple[Hop, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
+    block: tuple[int, int] | None = None
+
+    def agree(self, other: Site) -> None:
+        """Keep only what another evaluation of the same place says of the values there, too."""
+        known, others = self.facts.get("known"), other.facts.get("known", {})
+        if known:
+            self.facts["known"] = {role: what.agreed(others[role]) for role, what in known.items() if role in others}
+        names, others = self.facts.get("names"), other.facts.get("names", {})
+        if names is not None:
+            nothing = Known()
+            both = names.keys() | others.keys()
+            self.facts["names"] = {n: names.get(n, nothing).agreed(others.get(n, nothing)) for n in sorted(both)}
+
+    def forget(self) -> None:
+        """Tell nothing of the values: on another way to the same place they may be others."""
+        for key in ("known", "names"):
+            if key in self.facts:
+                self.facts[key] = {}
 
     @property
     def family(self) -> str:
@@ -110,5 +162,9 @@ FACTS = {
     "index": "scalar-write: 'integer' (0-dim target), 'index' (tensor); host-index: 'list', 'array', 'host tensor'",
     "data": "construct: what the data are: 'number', 'list', 'array', 'host'",
     "pinned": "transfer, copy: True when the host side is known to be pinned",
+    "pageable": "transfer: True when the host side is known not to be pinned",
     "argument": "index, operand, check: the parameter's name that the operand is given to",
+    "known": "a `Known` by role: base, index, mask, value of subscripts; data, element (of lists), made, device, host, "
+    "target (what `.to` is given) of uploads; of other calls the arguments by parameter",
+    "names": "the names and attributes in the statement that are bound in front of it: a `Known` by dotted name",
 }

@@ -10,6 +10,7 @@ import re
 import sys
 import tokenize
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
 from syncfinder.source.display import shown
@@ -43,6 +44,13 @@ def read(path: Path) -> SourceFile:
     return SourceFile(path, decode(path, data))
 
 
+def source_of(path: Path, texts: Mapping[Path, str]) -> SourceFile:
+    """Return a file's source: as it was given (stdin, a fixed text), else from disk. Raises SourceError."""
+    if path not in texts:
+        return read(path)
+    return SourceFile(path, texts[path].replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff"))
+
+
 def decode(path: Path, data: bytes) -> str:
     r"""Decode a file's bytes by PEP 263, with `\n` line ends and no byte order mark. Raises SourceError."""
     if b"\0" in data:
@@ -67,7 +75,10 @@ def decode(path: Path, data: bytes) -> str:
 
 
 def encoding_of(path: Path, data: bytes) -> str:
-    """The encoding that the mark or the cookie in the first two lines declares; UTF-8 without either."""
+    """Return the encoding that the mark or cookie in the first two lines declares; UTF-8 without either.
+
+    Raises SourceError for one that Python does not know.
+    """
     head = data.split(b"\n", 2)[:2]
     if not any(_COOKIE.match(line.removeprefix(codecs.BOM_UTF8)) for line in head):
         return "utf-8"

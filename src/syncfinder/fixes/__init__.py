@@ -1,0 +1,1 @@
+"""Applying suggestions: composing edits, adding imports, and writing files whole."""
