@@ -12,7 +12,9 @@ from syncfinder.infer.classes import find_method, implementations, is_dataset, i
 from syncfinder.infer.definitions import bind_definitions
 from syncfinder.infer.dispatch import evaluate, run_block
 from syncfinder.infer.frame import Effect, Frame
+from syncfinder.infer.hazards import as_parameter, replay
 from syncfinder.infer.hinting import apply_hint
+from syncfinder.infer.pending import Action
 from syncfinder.infer.project import MAX_DEPTH, MAX_SHAPES
 from syncfinder.infer.values import (
     ASSUMED,
@@ -92,11 +94,15 @@ class Arguments:
 
 
 class Summary:
-    """What a call of a function with one shape of arguments gives: a value, and the waits inside unchecked code."""
+    """What a call of a function with one shape of arguments gives: a value, and the waits inside unchecked code.
 
-    __slots__ = ("effects", "tested", "value")
+    `log`: what it gives to streams and waits for, in order.
+    """
 
-    def __init__(self, value: Value, effects: list[Effect], tested: bool = False) -> None:
+    __slots__ = ("effects", "log", "tested", "value")
+
+    def __init__(self, value: Value, effects: list[Effect], log: tuple[Action, ...] = (), tested: bool = False) -> None:
+        self.log = log
         self.tested = tested  # only tests call it so: its sites are not published
         self.value = value
         self.effects = effects
@@ -257,6 +263,8 @@ def call_function(function: Function, arguments: Arguments, node: ast.expr, fram
     finally:
         function.module.project.tested = saved
     frame.pass_on(found.effects, node, function)
+    if found.log and not frame.muted:
+        return replay(found.value, found.log, function, arguments, node, frame)
     return found.value
 
 
@@ -395,7 +403,7 @@ def bind(function: Function, arguments: Arguments, base: dict[str, Value]) -> di
     if not arguments.open:
         for name, default in facts.defaults:
             out.setdefault(name, default)
-    weak = {name: weaken(value, base.get(name)) for name, value in out.items()}
+    weak = {name: weaken(as_parameter(value, name), base.get(name)) for name, value in out.items()}
     for name, given in out.items():
         is_list = isinstance(given, Sequence) and given.kind == "list"
         if is_list and weak[name] in (None, UNKNOWN) and name in function.scan.indices:
@@ -459,7 +467,7 @@ def coarser(value: Value) -> Value:
         return TEXT if word else BOOL if isinstance(value.value, bool) else value
     if isinstance(value, Instance):
         return Instance(value.cls)
-    return value.but(dtype=None, ndim=None, memory=None) if isinstance(value, Tensor) else value
+    return value.but(dtype=None, ndim=None, memory=None, buffers=None) if isinstance(value, Tensor) else value
 
 
 def counts(value: Value) -> bool:
@@ -496,10 +504,10 @@ def run(function: Function, values: dict[str, Value], generic: bool) -> Summary:
             if function.closure is not None and function.closure.context != "setup"
             else frame.context
         )
-        return Summary(evaluate(node.body, frame), frame.effects)
+        return Summary(evaluate(node.body, frame), frame.effects, tuple(frame.log))
     bind_definitions(node.body, frame)
     falls = run_block(node.body, frame)
-    return Summary(result(function, frame, falls, values), frame.effects)
+    return Summary(result(function, frame, falls, values), frame.effects, tuple(frame.log))
 
 
 def result(function: Function, frame: Frame, falls: bool, given: dict[str, Value]) -> Value:

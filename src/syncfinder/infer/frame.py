@@ -6,7 +6,8 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from syncfinder.infer.values import CERTAIN, CPU, CUDA, GPU, LIKELY, Class, Function, Tensor, Value, join
+from syncfinder.infer.pending import CURRENT, EVERYTHING, FLOW, HERE, Action, act
+from syncfinder.infer.values import CERTAIN, CPU, CUDA, GPU, LIKELY, Class, Function, Origin, Tensor, Value, join
 from syncfinder.sites.site import Confidence, Hop, Level, Reason, Site
 
 if TYPE_CHECKING:
@@ -17,6 +18,11 @@ CONFIDENCE: tuple[Confidence, ...] = ("certain", "likely", "possible")
 # How many waits inside unchecked code a function passes on to its callers, and through how many calls.
 MAX_EFFECTS = 8
 MAX_HOPS = 6
+# The kinds of sites at which the host does not wait for the work that the current stream was given.
+ELSEWHERE = frozenset({
+    "event-wait", "stream-wait", "device-wait", "early-read", "early-write", "cross-stream", "wrong-stream-record",
+    "slow-copy", "pin", "unrecorded-event",
+})  # fmt: skip
 LEVELS: dict[str | None, Level] = {"setup": "info", "error-path": "info", "debug": "info", "boundary": "info"}
 
 
@@ -49,8 +55,9 @@ class KeptTest:
 
 class Frame:
     __slots__ = (
-        "context", "default_place", "effects", "env", "function", "host", "last", "loops", "module", "muted", "owner",
-        "parent", "partial", "project", "qualname", "repeats", "returns", "statement", "tests", "yields",
+        "context", "default_place", "effects", "env", "exits", "function", "host", "last", "log", "loops", "module",
+        "muted", "owner", "parent", "partial", "project", "qualname", "repeats", "returns", "statement", "stream",
+        "tests", "yields",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +87,9 @@ class Frame:
         self.default_place = CPU
         self.host = False  # data-loading code: what is not known to be on the GPU is a host value
         self.tests: dict[str, KeptTest] = {}
+        self.stream: Origin = CURRENT  # the stream that work is queued on
+        self.log: list[Action] = []  # what was queued and waited for, in order, for the callers
+        self.exits: dict[int, tuple[Action, ...]] = {}  # by call: what a context manager does when it is left
         self.partial = False  # a recursive call was cut short: the result must not be kept
 
     def lookup(self, name: str) -> Value | None:
@@ -118,6 +128,10 @@ class Frame:
         """Publish that the host waits at `node`. `operand` is the tensor it waits for; `sure` bounds the confidence."""
         if self.muted or self.on_assumed_host(operand):
             return
+        if kind == "device-wait":
+            act(self, EVERYTHING)
+        elif kind not in ELSEWHERE and (FLOW in self.env or not self.log or self.log[-1] is not HERE):
+            act(self, HERE)
         site = self.site(kind, node, operation, operand, sure, facts)
         if self.module.checked:
             self.module.add_site(site, self.function, self.partial)

@@ -11,7 +11,9 @@ from syncfinder.infer.calls import Arguments, call_bound, call_function, instant
 from syncfinder.infer.classes import find_method
 from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.hazards import handed
 from syncfinder.infer.names import path_of
+from syncfinder.infer.pending import FLOW
 from syncfinder.infer.values import (
     HOST_DATA,
     NONE,
@@ -48,17 +50,19 @@ def call(node: ast.Call, frame: Frame) -> Value:
             value = call_value(base.value, arguments, node, frame)
         else:
             value = call_method(base, func.attr, arguments, node, frame)
-        return value if value is not UNKNOWN else made_by_unknown(func, arguments)
+        return value if value is not UNKNOWN else made_by_unknown(func, arguments, node, frame)
     callee = evaluate(func, frame)
     if type(callee) is Api and callee.name == "builtins.super":
         return super_value(frame)
     arguments = arguments_of(node, frame)
     value = call_value(callee, arguments, node, frame)
-    return value if value is not UNKNOWN else made_by_unknown(func, arguments)
+    return value if value is not UNKNOWN else made_by_unknown(func, arguments, node, frame)
 
 
-def made_by_unknown(func: ast.expr, arguments: Arguments) -> Value:
+def made_by_unknown(func: ast.expr, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
     """What comes out of an unknown call: what prepares data, or is asked for tensors on the CPU, gives host tensors."""
+    if FLOW in frame.env:
+        handed(func, arguments, node, frame)
     if policy.makes_host_values(func, arguments):
         return HOST_DATA
     moves = isinstance(func, ast.Attribute) and func.attr in MOVES

@@ -7,6 +7,7 @@ import ast
 from syncfinder.infer import fields, overlay
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.hazards import buffers_of, host_access
 from syncfinder.infer.invoke import call_value
 from syncfinder.infer.library_objects import construct
 from syncfinder.infer.operators import iterated
@@ -78,7 +79,7 @@ def unbound_method(name: str, arguments: Arguments, node: ast.expr, frame: Frame
 def other_library(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     head, _, rest = name.partition(".")
     if head == "numpy":
-        return numpy_call(rest, arguments)
+        return numpy_call(rest, arguments, node, frame)
     if head in ("math", "operator", "cmath"):
         return math_call(head, rest, arguments, node, frame)
     if name in ("functools.partial", "functools.partialmethod"):
@@ -111,7 +112,14 @@ def other_library(name: str, arguments: Arguments, node: ast.expr, frame: Frame)
     return Tensor(ASSUMED, classes[name]) if name in classes else UNKNOWN
 
 
-def numpy_call(rest: str, arguments: Arguments) -> Value:
+def numpy_call(rest: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    if rest in ("asarray", "frombuffer"):
+        shared = buffers_of(arguments.first)
+        return Array(buffers=shared) if shared is not None else ARRAY
+    for value, where in arguments.every():
+        if isinstance(value, Array) and value.buffers is not None:
+            writes = rest == "copyto" and value is arguments.first
+            host_access(value.buffers, writes, f"numpy.{rest}", where or node, frame)
     if rest in (
         "prod",
         "sum",

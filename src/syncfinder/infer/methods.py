@@ -11,13 +11,14 @@ from syncfinder.infer.attributes import attribute_of
 from syncfinder.infer.binding import rebind
 from syncfinder.infer.calls import Arguments, call_bound, call_heirs
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.hazards import host_access
 from syncfinder.infer.invoke import call_value
 from syncfinder.infer.library_objects import library_method
 from syncfinder.infer.names import last_name
 from syncfinder.infer.operators import iterated
 from syncfinder.infer.reading import formattable, read
 from syncfinder.infer.sight import surprise
-from syncfinder.infer.torchcalls import call_row, device_of
+from syncfinder.infer.torchcalls import VIEWS, call_row, device_of
 from syncfinder.infer.values import (
     ARRAY,
     ASSUMED,
@@ -68,7 +69,11 @@ def tensor_method(base: Tensor, name: str, arguments: Arguments, node: ast.Call,
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
     made = call_row(row, arguments.before(base, receiver), node, frame)
     if name.endswith("_") and not name.endswith("__") and isinstance(made, Tensor):
+        if base.buffers is not None and base.place == CPU and name not in VIEWS:
+            host_access(base.buffers, True, row.name, node, frame)
         return base.but(ndim=made.ndim)
+    if base.buffers is not None and name in VIEWS and isinstance(made, Tensor) and made.place == base.place:
+        return made.but(buffers=base.buffers, memory=base.memory)
     return made
 
 
@@ -311,6 +316,10 @@ def const_method(base: Const, name: str, arguments: Arguments, node: ast.Call, f
 
 
 def array_method(base: Array, name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    if base.buffers is not None:
+        if name in VIEWS:
+            return base
+        host_access(base.buffers, name == "fill", f"numpy.ndarray.{name}", node, frame)
     if name == "item":
         return FLOAT
     if name == "tolist":

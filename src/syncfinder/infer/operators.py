@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.hazards import host_access, read_operand
 from syncfinder.infer.reading import read
 from syncfinder.infer.values import (
     ARRAY,
@@ -56,6 +57,9 @@ def operate(left: Value, right: Value, op: ast.operator, node: Any, frame: Frame
     ):
         return formatted(right, node, frame)
     if isinstance(left, Array) or isinstance(right, Array):
+        for value in (left, right):
+            if isinstance(value, Array) and value.buffers is not None:
+                host_access(value.buffers, False, "operator", node, frame)
         return ARRAY
     if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, ast.Add):
         return concatenated(left, right)
@@ -105,6 +109,9 @@ def tensor_operation(
         read(b, "index", "repetition", node.right, frame)
         return left
     operands = [t for t in (a, b) if t is not None]
+    for operand in operands:
+        if operand.buffers is not None:
+            read_operand(operand, "operator", node, frame)
     made = combine(operands)
     other = right if b is None else left
     dtype = made.dtype if len(operands) == 2 else promoted(operands[0].dtype, other)
@@ -163,6 +170,9 @@ def compared(
         if isinstance(op, (ast.Eq, ast.NotEq)) and (right is NONE or isinstance(right, (Text, Sequence, Mapping))):
             return BOOL
         operands = [t for t in (a, b) if t is not None]
+        for operand, where in ((a, left_node), (b, right_node)):
+            if operand is not None and operand.buffers is not None:
+                read_operand(operand, "comparison", where, frame)
         other = right if b is None else left
         ndim = broadcast(operands) if len(operands) == 2 or is_number(other) else None
         return combine(operands).but(dtype="bool", ndim=ndim)

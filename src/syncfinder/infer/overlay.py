@@ -9,10 +9,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from syncfinder.infer import streams
 from syncfinder.infer.annotations import BATCHES, LOADERS
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.classes import is_module
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.hazards import fresh_buffer, host_access, read_operand, start_copy
 from syncfinder.infer.names import last_name
 from syncfinder.infer.reading import read
 from syncfinder.infer.torchcalls import WRITTEN, device_of, truthy
@@ -69,21 +71,31 @@ def tolist(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -
     return value if tensor.ndim is not None else Sequence("list")
 
 
-def to_host(tensor: Tensor, node: ast.expr, frame: Frame, operation: str, non_blocking: bool) -> Value:
+def to_host(
+    tensor: Tensor, node: ast.expr, frame: Frame, operation: str, non_blocking: bool, believed: bool = True
+) -> Value:
     """A D2H copy: blocking unless non_blocking, which gives pinned memory and an unfinished copy (Copy.cu, pin_out)."""
     if tensor.place == CPU:
         return tensor
     if non_blocking:
+        buffers = fresh_buffer(node, frame)
+        if believed:
+            start_copy(tensor, buffers, True, node, frame)
         return tensor.but(
             place=CPU,
             memory="pinned",
             pending=True,
             why=frame.reason("it was copied to the host here", node),
             sure=CERTAIN,
+            buffers=buffers,
         )
     read(tensor, "copy", operation, node, frame)
     return tensor.but(
-        place=CPU, memory="pageable", why=frame.reason("it was copied to the host here", node), sure=CERTAIN
+        place=CPU,
+        memory="pageable",
+        why=frame.reason("it was copied to the host here", node),
+        sure=CERTAIN,
+        buffers=None,
     )
 
 
@@ -105,7 +117,9 @@ def to_device(
             max(tensor.sure, LIKELY if mixed else CERTAIN),
         )
         frame.publish("transfer", node, operation, operand, **facts)
-    return tensor.but(place=device.place, memory=None, why=device.why or tensor.why)
+    elif tensor.place == CPU and device.place & GPU and tensor.memory == "pinned":
+        start_copy(tensor.but(place=device.place), tensor.buffers, False, node, frame)
+    return tensor.but(place=device.place, memory=None, why=device.why or tensor.why, buffers=None)
 
 
 def upload_why(tensor: Tensor, device: Device) -> Why:
@@ -157,7 +171,9 @@ def speaks_of_device(node: ast.expr) -> bool:
 
 def move(tensor: Tensor, device: Device, node: ast.expr, frame: Frame, operation: str, non_blocking: bool) -> Value:
     if device.place == CPU:
-        return to_host(tensor, node, frame, operation, non_blocking)
+        # a call's own arguments may say of two tensors what is never so together: one is here, the other there
+        believed = not frame.partial or any(r.text.endswith(WRITTEN) for r in device.why)
+        return to_host(tensor, node, frame, operation, non_blocking, believed)
     if device.place & GPU:
         return to_device(tensor, device, node, frame, operation, non_blocking)
     return tensor.but(place=device.place)
@@ -203,9 +219,14 @@ def copy_(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) ->
     if truthy(arguments.get(1, "non_blocking")):
         if found is not None and found.waits and tensor.place == CPU and tensor.memory == "pageable":
             read(found, "copy", "Tensor.copy_", node, frame)
+        elif found is not None and found.waits and tensor.place == CPU and tensor.memory == "pinned":
+            start_copy(found, tensor.buffers, True, node, frame)
+        elif found is not None and found.place == CPU and found.memory == "pinned" and tensor.waits:
+            start_copy(tensor, found.buffers, False, node, frame)
         return tensor.but(pending=tensor.place == CPU)
     if found is None:
         return tensor
+    copied_on_host(tensor, found, node, frame)
     if tensor.place == CPU and found.place & GPU and not found.place & CPU:
         read(found, "copy", "Tensor.copy_", node, frame, pinned=tensor.memory == "pinned")
     elif tensor.place & GPU and not tensor.place & CPU and found.place == CPU:
@@ -216,11 +237,21 @@ def copy_(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) ->
     return tensor
 
 
+def copied_on_host(tensor: Tensor, source: Tensor, node: ast.Call, frame: Frame) -> None:
+    """A blocking copy reads host memory, and writes it, when it is called."""
+    if source.place == CPU:
+        read_operand(source, "Tensor.copy_", node, frame)
+    if tensor.place == CPU and tensor.buffers is not None:
+        host_access(tensor.buffers, True, "Tensor.copy_", node, frame)
+
+
 def fill_(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
     """Tensor.fill_: a CUDA value for a CUDA tensor stays there; for a host tensor it is read."""
     value = tensor_in(arguments.get(0, "value") or UNKNOWN)
     if value is not None and tensor.place == CPU:
         read(value, "index", "Tensor.fill_", node.args[0] if node.args else node, frame, argument="value")
+    if tensor.place == CPU and tensor.buffers is not None:
+        host_access(tensor.buffers, True, "Tensor.fill_", node, frame)
     return tensor
 
 
@@ -228,11 +259,15 @@ def numpy(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) ->
     """Tensor.numpy raises for a CUDA tensor unless force=True, so a call without it is on the host."""
     if truthy(arguments.get(0, "force")):
         read(tensor, "numpy", "Tensor.numpy", node, frame)
-    return ARRAY
+    return Array(buffers=tensor.buffers) if tensor.buffers is not None and tensor.place & CPU else ARRAY
 
 
 def pin_memory(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
-    return tensor.but(place=CPU, memory="pinned", pending=False)
+    """Tensor.pin_memory copies on the host; what is pinned already stays itself."""
+    if tensor.memory == "pinned":
+        return tensor
+    read_operand(tensor, "Tensor.pin_memory", node, frame)
+    return tensor.but(place=CPU, memory="pinned", pending=False, buffers=fresh_buffer(node, frame))
 
 
 def new_tensor(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
@@ -293,7 +328,8 @@ def constructed(
         if frame.default_place & GPU:
             device = Device(frame.default_place, why)
         else:
-            return Tensor(CPU, dtype, ndim, why, CERTAIN, memory)
+            buffers = fresh_buffer(node, frame) if memory == "pinned" else None
+            return Tensor(CPU, dtype, ndim, why, CERTAIN, memory, buffers=buffers)
     if device.place & GPU and not (isinstance(data, Sequence) and data.items == ()):
         operand = Tensor(device.place, dtype, ndim, device.why, CERTAIN if device.place == CUDA else LIKELY)
         frame.publish("construct", node, name, operand, data=data_word(data))
@@ -422,6 +458,7 @@ FUNCTIONS: dict[str, Call] = {
     "torch.nn.Buffer": parameter, "torch.device": device,
     "torch.set_default_device": set_default_device,
 }  # fmt: skip
+FUNCTIONS.update(streams.FUNCTIONS)
 FUNCTIONS.update(dict.fromkeys(LOADERS, loader))
 for _prefix in ("torch.", "torch.cuda."):
     for _kind in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Bool", "Char", ""):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from syncfinder.infer import classes, policy
+from syncfinder.infer import classes, policy, streams
 from syncfinder.infer.annotations import from_annotation
 from syncfinder.infer.binding import assign
 from syncfinder.infer.calls import Arguments, call_function
 from syncfinder.infer.definitions import class_definition, function_definition
 from syncfinder.infer.dispatch import S, evaluate, run_block
 from syncfinder.infer.frame import Env, Frame, join_env, join_envs
+from syncfinder.infer.hazards import leave
 from syncfinder.infer.hinting import apply_hint
 from syncfinder.infer.names import last_name
 from syncfinder.infer.narrow import branch, keep_test, test
@@ -232,17 +233,21 @@ def is_type_checking(node: ast.expr) -> bool:
 
 
 def with_block(node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
-    context, place = frame.context, frame.default_place
+    context, place, stream = frame.context, frame.default_place, frame.stream
     for item in node.items:
         value = evaluate(item.context_expr, frame)
         if isinstance(value, Device):
             frame.default_place = value.place
+        streams.entered(value, frame)
         if frame.context is None and is_boundary(item.context_expr):
             frame.context = "boundary"
         if item.optional_vars is not None:
             assign(item.optional_vars, entered(value, frame, item.context_expr), frame, None)
     falls = run_block(node.body, frame)
-    frame.context, frame.default_place = context, place
+    frame.context, frame.default_place, frame.stream = context, place, stream
+    if frame.exits:
+        for item in reversed(node.items):
+            leave(item.context_expr, frame)
     return falls
 
 

@@ -11,6 +11,7 @@ from syncfinder.infer.calls import Arguments, call_function
 from syncfinder.infer.classes import find_method
 from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.hazards import host_access, read_operand
 from syncfinder.infer.narrow import is_still_empty
 from syncfinder.infer.operators import held, is_text
 from syncfinder.infer.reading import read
@@ -27,6 +28,7 @@ from syncfinder.infer.values import (
     UNKNOWN,
     Api,
     Array,
+    Buffers,
     Const,
     Device,
     Flag,
@@ -212,8 +214,7 @@ def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
         read_host_index(take_apart(node.slice, frame), frame)
         return TEXT
     if kind is Array:
-        read_host_index(take_apart(node.slice, frame), frame)
-        return base
+        return read_array(base, take_apart(node.slice, frame), node, frame)  # type: ignore[arg-type]
     if kind is Instance:
         return read_instance(base, node, frame)  # type: ignore[arg-type]
     if kind is Api and base.name.startswith(GENERIC_TYPES):  # type: ignore[attr-defined]
@@ -230,6 +231,17 @@ def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
         for tensor, part in index.zero_dim:
             read(tensor, "index", "index", part, frame)
     return UNKNOWN
+
+
+def read_array(base: Array, index: Index, node: ast.Subscript, frame: Frame) -> Value:
+    """Indexing an array: a slice is a view of the same memory, anything else reads it."""
+    read_host_index(index, frame)
+    if base.buffers is None:
+        return base
+    if index.slices or index.ellipsis or index.new_axes:
+        return Array(base.scalar, part_of(base.buffers, node.slice))
+    host_access(part_of(base.buffers, node.slice), False, "index", node, frame)
+    return Array(base.scalar)
 
 
 def read_host_index(index: Index, frame: Frame) -> None:
@@ -250,10 +262,26 @@ def read_tensor(base: Tensor, index: Index, node: ast.Subscript, frame: Frame) -
         for what, part in index.hosts:
             frame.publish("host-index", part, "index", base, index=what)
     dims = index.result_ndim(base.ndim)
+    buffers = base.buffers
+    if buffers is not None:
+        if index.masks or index.indices or index.hosts:
+            read_operand(base, "index", node, frame)
+            buffers = None
+        else:
+            buffers = part_of(buffers, node.slice)
     # A basic index of pinned memory is still pinned; a gathered copy is not, and a strided one is copied through one.
     loose = index.masks or index.indices or index.hosts or index.strided
     memory = "pageable" if loose and base.memory else base.memory
-    return base.but(ndim=dims, memory=memory)
+    return base.but(ndim=dims, memory=memory, buffers=buffers)
+
+
+def part_of(buffers: Buffers, index: ast.expr) -> Buffers:
+    """Return the part of some memory that a basic index takes, told by its first dimension's index."""
+    first = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index
+    whole = isinstance(first, ast.Slice) and first.lower is None and first.upper is None
+    if whole or (isinstance(first, ast.Constant) and first.value in (None, Ellipsis)):
+        return buffers
+    return frozenset(b if b.part else b._replace(part=ast.unparse(first)) for b in buffers)
 
 
 def better(mask: Tensor, base: Tensor) -> Tensor:
@@ -369,6 +397,8 @@ def write_item(
             rebind(target.value, changed(base, key, value), frame)
     else:
         take_apart(target.slice, frame)
+        if isinstance(base, Array) and base.buffers is not None:
+            host_access(part_of(base.buffers, target.slice), True, "assignment", target, frame)
 
 
 def changed(base: Sequence | Mapping, key: Value, value: Value) -> Value:
@@ -393,6 +423,10 @@ def write_tensor(
         return
     written = tensor_in(value)
     if base.place == CPU:
+        if base.buffers is not None:
+            host_access(part_of(base.buffers, target.slice), True, "assignment", target, frame)
+        if written is not None and written.place == CPU:
+            read_operand(written, "assignment", target, frame)
         if written is not None and written.waits and not augmented and not written.place & CPU:
             frame.publish("copy", target, "assignment into a host tensor", written)
         else:

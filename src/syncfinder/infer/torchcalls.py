@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from syncfinder.infer.attributes import RESULTS
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.hazards import fresh_buffer, read_operand
 from syncfinder.infer.narrow import place_of_word
 from syncfinder.infer.operators import combine, promoted
 from syncfinder.infer.terms import BoundCall, holds
@@ -48,6 +49,15 @@ if TYPE_CHECKING:
     from syncfinder.torchmodel.model import Effect, Param, Row
 
 NUMBER_TYPES = ("i", "n", "f")
+# What looks at no element: views of the same memory, questions about it, and marks on it (torch/_tensor_docs.py).
+VIEWS = frozenset({
+    "view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "narrow", "select", "split", "chunk", "unbind",
+    "expand", "expand_as", "view_as", "permute", "transpose", "t", "detach", "ravel", "swapaxes", "movedim", "diagonal",
+    "as_strided", "tensor_split", "contiguous", "size", "dim", "numel", "nelement", "stride", "storage_offset",
+    "element_size", "data_ptr", "is_pinned", "is_contiguous", "untyped_storage", "storage", "record_stream",
+    "share_memory_", "requires_grad_", "detach_", "empty_like", "zeros_like", "ones_like", "full_like", "rand_like",
+    "new_empty", "new_zeros", "new_ones", "new_full", "is_tensor", "is_floating_point", "register_hook", "resize_",
+})  # fmt: skip
 WRITTEN = "is written here"  # how a reason ends that is a device in the code
 
 
@@ -59,6 +69,9 @@ def call_row(
     read_numbers(bound, node, frame)
     operands = operands_of(arguments)
     apply_effects(bound, operands, node, frame)
+    for operand in operands:
+        if operand.buffers is not None and row.name.rpartition(".")[2] not in VIEWS:
+            read_operand(operand, row.name, node, frame)
     return result(bound, operands, arguments, node, frame)
 
 
@@ -377,7 +390,8 @@ def result_tensor(bound: BoundCall, operands: list[Tensor], node: ast.expr, fram
     place, why, sure = target_place(bound, operands, node, frame)
     made = place == CPU and bound.row.device == "device="
     memory = "pinned" if truthy(bound.values.get("pin_memory")) else "pageable" if made else None
-    return Tensor(place, result_dtype(bound, operands), result_ndim(bound, operands), why, sure, memory)
+    own = fresh_buffer(node, frame) if memory == "pinned" and place == CPU else None
+    return Tensor(place, result_dtype(bound, operands), result_ndim(bound, operands), why, sure, memory, buffers=own)
 
 
 def truthy(value: Value | None) -> bool:

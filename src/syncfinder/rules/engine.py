@@ -10,6 +10,7 @@ from libcst.metadata import MetadataWrapper
 
 from syncfinder.finding import Finding, Suggestion
 from syncfinder.rules.catalogue import by_kind
+from syncfinder.rules.hazards import Hazards
 from syncfinder.rules.provider import DeviceProvider, Key
 from syncfinder.rules.shapes import Shapes
 from syncfinder.rules.slices import Slice, compose, cut
@@ -27,6 +28,7 @@ _FAMILIES: dict[str, type[FamilyVisitor]] = {
     "shape": Shapes,
     "upload": Uploads,
     "wait": Waits,
+    "hazard": Hazards,
 }
 
 
@@ -124,4 +126,8 @@ def _finding(file: SourceFile, site: Site, words: Words | None) -> Finding:
         url=rule.url,
         why=site.why,
         calls=site.calls,
+        related=tuple(
+            {"message": place.text, "filename": place.path, "location": {"row": place.line, "column": 1}}
+            for place in site.related
+        ),
     )

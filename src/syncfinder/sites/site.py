@@ -42,6 +42,13 @@ KINDS: dict[str, str] = {
     "event-wait": "wait",  # event.synchronize()
     "cache-wait": "wait",  # torch.cuda.empty_cache()
     "collective": "wait",  # dist.barrier(), object collectives
+    "early-read": "hazard",  # host memory is read while an asynchronous copy may still write it
+    "early-write": "hazard",  # pinned memory is written while an asynchronous copy may still use it
+    "cross-stream": "hazard",  # a stream uses what another one is not known to be done with
+    "slow-copy": "hazard",  # non_blocking=True to or from memory that makes the host wait
+    "pin": "hazard",  # pin_memory() per iteration or step
+    "unrecorded-event": "hazard",  # an event is waited for, asked or timed that was never recorded
+    "wrong-stream-record": "hazard",  # an event is recorded on a stream other than the one that was given the work
 }
 
 
@@ -79,6 +86,7 @@ class Site:
 
     `statement` is the first and last line of the innermost statement (a compound statement's header only).
     `device` is the operand's place in words: "cuda" (written in the code), "assumed" (policy), "mixed" (cuda or cpu).
+    `related` are places that a hazard speaks of: where the copy starts that it comes too early for.
     `facts` holds what only the interpreter knows and a suggestion needs: see `FACTS`.
     """
 
@@ -95,6 +103,7 @@ class Site:
     function: str | None
     why: tuple[Reason, ...] = ()
     calls: tuple[Hop, ...] = ()
+    related: tuple[Reason, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -110,5 +119,10 @@ FACTS = {
     "index": "scalar-write: 'integer' (0-dim target), 'index' (tensor); host-index: 'list', 'array', 'host tensor'",
     "data": "construct: what the data are: 'number', 'list', 'array', 'host'",
     "pinned": "transfer, copy: True when the host side is known to be pinned",
+    "copy": "early-read, early-write: 'to-host' or 'to-device', the copy that is not done",
+    "call": "early-read: True when an unknown function is given the memory",
+    "use": "cross-stream: 'read', 'write', 'freed' (the source is dropped), 'own stream' (record_stream)",
+    "size": "slow-copy, pin: 'large' where the size is known to be",
+    "way": "slow-copy: 'to-host' or 'to-device'",
     "argument": "index, operand, check: the parameter's name that the operand is given to",
 }
