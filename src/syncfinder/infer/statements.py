@@ -12,7 +12,7 @@ from syncfinder.infer.calls import Arguments, call_function
 from syncfinder.infer.definitions import class_definition, function_definition
 from syncfinder.infer.dispatch import S, evaluate, run_block
 from syncfinder.infer.frame import Env, Frame, join_env, join_envs
-from syncfinder.infer.hazards import leave
+from syncfinder.infer.hazards import host_access, leave
 from syncfinder.infer.hinting import apply_hint
 from syncfinder.infer.names import last_name
 from syncfinder.infer.narrow import branch, keep_test, test
@@ -23,6 +23,7 @@ from syncfinder.infer.subscripts import read_subscript, write_subscript
 from syncfinder.infer.values import (
     ASSUMED,
     BOOL,
+    CPU,
     NONE,
     UNKNOWN,
     Api,
@@ -135,6 +136,8 @@ def augmented(node: ast.AugAssign, frame: Frame) -> bool:
     left = evaluate(load, frame)
     if isinstance(left, Tensor) and not (isinstance(right, Tensor) and left.place != right.place):
         value = left if left.ndim is not None else left.but(ndim=None)
+        if left.buffers is not None and left.place == CPU:
+            host_access(left.buffers, True, "augmented assignment", node, frame)
     else:
         value = operate(left, right, node.op, node, frame)
     assign(target, value, frame, None)

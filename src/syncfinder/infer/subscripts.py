@@ -239,8 +239,8 @@ def read_array(base: Array, index: Index, node: ast.Subscript, frame: Frame) -> 
     if base.buffers is None:
         return base
     if index.slices or index.ellipsis or index.new_axes:
-        return Array(base.scalar, part_of(base.buffers, node.slice))
-    host_access(part_of(base.buffers, node.slice), False, "index", node, frame)
+        return Array(base.scalar, part_of(base.buffers, node.slice, frame))
+    host_access(part_of(base.buffers, node.slice, frame), False, "index", node, frame)
     return Array(base.scalar)
 
 
@@ -268,20 +268,26 @@ def read_tensor(base: Tensor, index: Index, node: ast.Subscript, frame: Frame) -
             read_operand(base, "index", node, frame)
             buffers = None
         else:
-            buffers = part_of(buffers, node.slice)
+            buffers = part_of(buffers, node.slice, frame)
     # A basic index of pinned memory is still pinned; a gathered copy is not, and a strided one is copied through one.
     loose = index.masks or index.indices or index.hosts or index.strided
     memory = "pageable" if loose and base.memory else base.memory
     return base.but(ndim=dims, memory=memory, buffers=buffers)
 
 
-def part_of(buffers: Buffers, index: ast.expr) -> Buffers:
-    """Return the part of some memory that a basic index takes, told by its first dimension's index."""
+def part_of(buffers: Buffers, index: ast.expr, frame: Frame) -> Buffers:
+    """Return the part of some memory that a basic index takes, told by its first dimension's index.
+
+    In a loop an index with names in it takes another part each time.
+    """
     first = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index
     whole = isinstance(first, ast.Slice) and first.lower is None and first.upper is None
     if whole or (isinstance(first, ast.Constant) and first.value in (None, Ellipsis)):
         return buffers
-    return frozenset(b if b.part else b._replace(part=ast.unparse(first)) for b in buffers)
+    start = first.lower if isinstance(first, ast.Slice) else first
+    varies = frame.repeats > 0 and start is not None and not isinstance(start, ast.Constant)
+    text = ast.unparse(first)
+    return frozenset(b if b.part else b._replace(part=text, several=b.several or varies) for b in buffers)
 
 
 def better(mask: Tensor, base: Tensor) -> Tensor:
@@ -398,7 +404,7 @@ def write_item(
     else:
         take_apart(target.slice, frame)
         if isinstance(base, Array) and base.buffers is not None:
-            host_access(part_of(base.buffers, target.slice), True, "assignment", target, frame)
+            host_access(part_of(base.buffers, target.slice, frame), True, "assignment", target, frame)
 
 
 def changed(base: Sequence | Mapping, key: Value, value: Value) -> Value:
@@ -424,7 +430,7 @@ def write_tensor(
     written = tensor_in(value)
     if base.place == CPU:
         if base.buffers is not None:
-            host_access(part_of(base.buffers, target.slice), True, "assignment", target, frame)
+            host_access(part_of(base.buffers, target.slice, frame), True, "assignment", target, frame)
         if written is not None and written.place == CPU:
             read_operand(written, "assignment", target, frame)
         if written is not None and written.waits and not augmented and not written.place & CPU:
