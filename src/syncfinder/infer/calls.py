@@ -14,6 +14,7 @@ from syncfinder.infer.dispatch import evaluate, run_block
 from syncfinder.infer.frame import Effect, Frame
 from syncfinder.infer.hazards import as_parameter, replay
 from syncfinder.infer.hinting import apply_hint
+from syncfinder.infer.measuring import NOTHING, called
 from syncfinder.infer.pending import Action
 from syncfinder.infer.project import MAX_DEPTH, MAX_SHAPES
 from syncfinder.infer.values import (
@@ -96,13 +97,21 @@ class Arguments:
 class Summary:
     """What a call of a function with one shape of arguments gives: a value, and the waits inside unchecked code.
 
-    `log`: what it gives to streams and waits for, in order.
+    `log`: what it gives to streams and waits for, in order; `pace`: whether it queues work or waits at all.
     """
 
-    __slots__ = ("effects", "log", "tested", "value")
+    __slots__ = ("effects", "log", "pace", "tested", "value")
 
-    def __init__(self, value: Value, effects: list[Effect], log: tuple[Action, ...] = (), tested: bool = False) -> None:
+    def __init__(
+        self,
+        value: Value,
+        effects: list[Effect],
+        log: tuple[Action, ...] = (),
+        pace: int = NOTHING,
+        tested: bool = False,
+    ) -> None:
         self.log = log
+        self.pace = pace
         self.tested = tested  # only tests call it so: its sites are not published
         self.value = value
         self.effects = effects
@@ -263,6 +272,8 @@ def call_function(function: Function, arguments: Arguments, node: ast.expr, fram
     finally:
         function.module.project.tested = saved
     frame.pass_on(found.effects, node, function)
+    if found.pace:
+        called(found.pace, function, node, frame)
     if found.log and not frame.muted:
         return replay(found.value, found.log, function, arguments, node, frame)
     return found.value
@@ -420,6 +431,8 @@ def weaken(value: Value, generic: Value | None) -> Value | None:
     if isinstance(value, Tensor):
         known = generic is not None and any(t.place != CPU for t in tensors(generic))
         return generic if value.sure > LIKELY or (value.place == ASSUMED and known) else value
+    if isinstance(value, Number) and value.clock is not None:
+        return Number(value.kind)
     if isinstance(value, Const):
         if isinstance(value.value, bool) or value.value is None:
             return value
@@ -504,10 +517,10 @@ def run(function: Function, values: dict[str, Value], generic: bool) -> Summary:
             if function.closure is not None and function.closure.context != "setup"
             else frame.context
         )
-        return Summary(evaluate(node.body, frame), frame.effects, tuple(frame.log))
+        return Summary(evaluate(node.body, frame), frame.effects, tuple(frame.log), frame.pace)
     bind_definitions(node.body, frame)
     falls = run_block(node.body, frame)
-    return Summary(result(function, frame, falls, values), frame.effects, tuple(frame.log))
+    return Summary(result(function, frame, falls, values), frame.effects, tuple(frame.log), frame.pace)
 
 
 def result(function: Function, frame: Frame, falls: bool, given: dict[str, Value]) -> Value:

@@ -96,6 +96,8 @@ def sites_of(module: Module, hot: dict[Function, Function | None]) -> list[Site]
             continue
         if site.level == "warning" and function is not None and is_hot(function, hot):
             site.level, site.context = "error", HOT
+            if site.facts.get("timing"):
+                site.kind = "timing-wait"
         out.append(site)
     out.sort(key=lambda s: (s.span.line, s.span.column, s.kind))
     return out

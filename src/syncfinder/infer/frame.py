@@ -6,9 +6,10 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from syncfinder.infer.measuring import NOTHING, for_timing, waited
 from syncfinder.infer.pending import CURRENT, EVERYTHING, FLOW, HERE, Action, act
 from syncfinder.infer.values import CERTAIN, CPU, CUDA, GPU, LIKELY, Class, Function, Origin, Tensor, Value, join
-from syncfinder.sites.site import Confidence, Hop, Level, Reason, Site
+from syncfinder.sites.site import KINDS, Confidence, Hop, Level, Reason, Site
 
 if TYPE_CHECKING:
     from syncfinder.infer.project import Module, Project
@@ -21,7 +22,7 @@ MAX_HOPS = 6
 # The kinds of sites at which the host does not wait for the work that the current stream was given.
 ELSEWHERE = frozenset({
     "event-wait", "stream-wait", "device-wait", "early-read", "early-write", "cross-stream", "wrong-stream-record",
-    "slow-copy", "pin", "unrecorded-event",
+    "slow-copy", "pin", "unrecorded-event", "early-clock", "early-elapsed", "untimed-event",
 })  # fmt: skip
 LEVELS: dict[str | None, Level] = {"setup": "info", "error-path": "info", "debug": "info", "boundary": "info"}
 
@@ -56,8 +57,8 @@ class KeptTest:
 class Frame:
     __slots__ = (
         "context", "default_place", "effects", "env", "exits", "function", "host", "last", "log", "loops", "module",
-        "muted", "owner", "parent", "partial", "project", "qualname", "repeats", "returns", "statement", "stream",
-        "tests", "yields",
+        "muted", "owner", "pace", "parent", "partial", "project", "qualname", "repeats", "returns", "statement",
+        "stream", "tests", "yields",
     )  # fmt: skip
 
     def __init__(
@@ -89,6 +90,7 @@ class Frame:
         self.tests: dict[str, KeptTest] = {}
         self.stream: Origin = CURRENT  # the stream that work is queued on
         self.log: list[Action] = []  # what was queued and waited for, in order, for the callers
+        self.pace = NOTHING  # whether work is queued for the GPU or waited for, for the callers' clocks
         self.exits: dict[int, tuple[Action, ...]] = {}  # by call: what a context manager does when it is left
         self.partial = False  # a recursive call was cut short: the result must not be kept
 
@@ -128,6 +130,11 @@ class Frame:
         """Publish that the host waits at `node`. `operand` is the tensor it waits for; `sure` bounds the confidence."""
         if self.muted or self.on_assumed_host(operand):
             return
+        family = KINDS[kind]
+        if family == "wait" and for_timing(self):
+            facts["timing"] = True
+        if family not in ("hazard", "measurement") or kind == "slow-copy":
+            waited(self)
         if kind == "device-wait":
             act(self, EVERYTHING)
         elif kind not in ELSEWHERE and (FLOW in self.env or not self.log or self.log[-1] is not HERE):

@@ -195,6 +195,8 @@ def names_of(
     def buffer(given: Buffer) -> Buffer:
         if given.origin in fresh:  # each call makes its own
             return given._replace(origin=("call", *made_at(node, frame), given.origin))
+        if given.origin[0] == "event":
+            return given._replace(origin=("event", *origin(given.origin[1:])))
         if given.origin[0] != "param":
             return given
         held = buffers_of(values.get(given.origin[1]))

@@ -12,6 +12,7 @@ from syncfinder.infer.classes import find_method
 from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.hazards import handed
+from syncfinder.infer.measuring import CLOCKS, WAITS, unknown_called
 from syncfinder.infer.names import path_of
 from syncfinder.infer.pending import FLOW
 from syncfinder.infer.values import (
@@ -61,6 +62,8 @@ def call(node: ast.Call, frame: Frame) -> Value:
 
 def made_by_unknown(func: ast.expr, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
     """What comes out of an unknown call: what prepares data, or is asked for tensors on the CPU, gives host tensors."""
+    if frame.pace != WAITS or CLOCKS in frame.env:
+        unknown_called(func, arguments, node, frame)
     if FLOW in frame.env:
         handed(func, arguments, node, frame)
     if policy.makes_host_values(func, arguments):

@@ -10,6 +10,7 @@ from syncfinder.infer.frame import Frame
 from syncfinder.infer.hazards import buffers_of, host_access
 from syncfinder.infer.invoke import call_value
 from syncfinder.infer.library_objects import construct
+from syncfinder.infer.measuring import CLOCK_FUNCTIONS, read_clock
 from syncfinder.infer.operators import iterated
 from syncfinder.infer.python_builtins import BUILTINS
 from syncfinder.infer.reading import read_any
@@ -102,6 +103,8 @@ def other_library(name: str, arguments: Arguments, node: ast.expr, frame: Frame)
     if name in ("pickle.dumps", "pickle.dump"):
         for value, _ in arguments.every():
             read_any(value, "copy", name, node, frame)
+    if name in CLOCK_FUNCTIONS:
+        return read_clock(name, node, frame)
     if head in ("time", "random"):
         return FLOAT
     if head == "collections":

@@ -7,6 +7,7 @@ from typing import Any
 
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.hazards import host_access, read_operand
+from syncfinder.infer.measuring import CLOCKS, measured, submitted
 from syncfinder.infer.reading import read
 from syncfinder.infer.values import (
     ARRAY,
@@ -68,6 +69,8 @@ def operate(left: Value, right: Value, op: ast.operator, node: Any, frame: Frame
     if isinstance(right, Sequence) and isinstance(op, ast.Mult):
         return Sequence(right.kind, element=right.each())
     if is_number(left) and is_number(right):
+        if isinstance(op, ast.Sub):
+            measured(left, right, frame)
         return number_operation(left, right, op)
     if isinstance(left, (Mapping, Text, Device)) and isinstance(op, (ast.Add, ast.BitOr)):
         return left
@@ -112,6 +115,8 @@ def tensor_operation(
     for operand in operands:
         if operand.buffers is not None:
             read_operand(operand, "operator", node, frame)
+    if not frame.pace or CLOCKS in frame.env:
+        submitted(operands, node, frame)
     made = combine(operands)
     other = right if b is None else left
     dtype = made.dtype if len(operands) == 2 else promoted(operands[0].dtype, other)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from syncfinder.infer.measuring import waited
 from syncfinder.infer.values import Buffer, Joining, Origin
 
 if TYPE_CHECKING:
@@ -284,6 +285,8 @@ def act(frame: Frame, action: Action) -> None:
     """Apply an action to a frame's flow, and keep it for the callers."""
     if frame.muted:
         return
+    if isinstance(action, Wait):
+        waited(frame)
     flow = frame.env.get(FLOW)
     if flow is not None or action is not HERE:
         frame.env[FLOW] = action.apply(flow if isinstance(flow, Flow) else EMPTY)

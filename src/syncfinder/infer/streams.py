@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from syncfinder.infer import elapsed
 from syncfinder.infer.hazards import made_at, origin_of
 from syncfinder.infer.pending import CURRENT, Order, Record, Wait, act
 from syncfinder.infer.values import NONE, UNKNOWN, Api, Library, Origin, Value
@@ -27,8 +28,11 @@ def new_stream(name: str, arguments: Arguments, node: ast.expr, frame: Frame) ->
 
 
 def new_event(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
-    """An event; the constructor's options stay known (enable_timing)."""
-    return Library(EVENT, dict(arguments.keywords), origin=made_at(node, frame))
+    """An event; the constructor's options stay known: enable_timing, which is the first one of torch.cuda.Event."""
+    options = dict(arguments.keywords)
+    if arguments.open or (arguments.values and name == EVENT):
+        options.setdefault("enable_timing", arguments.first)
+    return Library(EVENT, options, origin=made_at(node, frame))
 
 
 def current_stream(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
@@ -76,10 +80,12 @@ def entered(value: Value, frame: Frame) -> None:
 
 def method(base: Library, name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value | None:
     """Apply what a method of a stream or an event does to the order of work; return its result where that is news."""
+    receiver = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    if name == "elapsed_time":
+        elapsed.asked(base, receiver, arguments, node, frame)
     handler = HANDLERS.get((base.name.rpartition(".")[2], name))
     if handler is None:
         return None
-    receiver = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
     return handler(origin_of(base, receiver), arguments, node, frame)
 
 
@@ -90,7 +96,9 @@ def stream_given(position: int, arguments: Arguments, frame: Frame) -> Origin:
 
 
 def record(event: Origin, arguments: Arguments, node: ast.expr, frame: Frame) -> Value | None:
-    act(frame, Record(event, stream_given(0, arguments, frame)))
+    stream = stream_given(0, arguments, frame)
+    elapsed.recorded(event, stream, node, frame)
+    act(frame, Record(event, stream))
     return None
 
 
@@ -125,7 +133,9 @@ def record_event(stream: Origin, arguments: Arguments, node: ast.expr, frame: Fr
     given = arguments.get(0, "event")
     if given is None or given is NONE:
         given = Library(EVENT, origin=made_at(node, frame))
-    act(frame, Record(origin_of(given, arguments.node(0, "event")), stream))
+    event = origin_of(given, arguments.node(0, "event"))
+    elapsed.recorded(event, stream, node, frame)
+    act(frame, Record(event, stream))
     return given if isinstance(given, Library) else UNKNOWN
 
 

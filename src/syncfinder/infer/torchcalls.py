@@ -9,6 +9,7 @@ from syncfinder.infer.attributes import RESULTS
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.hazards import fresh_buffer, read_operand
+from syncfinder.infer.measuring import CLOCKS, submitted
 from syncfinder.infer.narrow import place_of_word
 from syncfinder.infer.operators import combine, promoted
 from syncfinder.infer.terms import BoundCall, holds
@@ -69,6 +70,8 @@ def call_row(
     read_numbers(bound, node, frame)
     operands = operands_of(arguments)
     apply_effects(bound, operands, node, frame)
+    if (not frame.pace or CLOCKS in frame.env) and row.name.rpartition(".")[2] not in VIEWS:
+        submitted(operands, node, frame)
     for operand in operands:
         if operand.buffers is not None and row.name.rpartition(".")[2] not in VIEWS:
             read_operand(operand, row.name, node, frame)

@@ -146,13 +146,17 @@ class Const(Value):
 
 
 class Number(Value):
-    """A host number of a kind ("int", "float", "bool", "complex") with an unknown value."""
+    """A host number of a kind ("int", "float", "bool", "complex") with an unknown value.
 
-    __slots__ = ("kind",)
+    `clock`: of a clock's reading, what `measuring` knows of it.
+    """
 
-    def __init__(self, kind: str) -> None:
+    __slots__ = ("clock", "kind")
+
+    def __init__(self, kind: str, clock: Any = None) -> None:
         self.kind = kind
-        self.key = ("n", kind)
+        self.clock = clock
+        self.key = ("n", kind) if clock is None else ("n", kind, clock.key)
 
 
 class Text(Value):
@@ -579,7 +583,11 @@ def join(a: Value, b: Value) -> Value:
         if isinstance(a, Joining):
             return a.joined(b)
     if is_number(a) and is_number(b):
-        return Number(wider(number_kind(a), number_kind(b)))
+        clocks = kind is other is Number and a.clock is not None and b.clock is not None  # type: ignore[attr-defined]
+        return Number(
+            wider(number_kind(a), number_kind(b)),
+            a.clock.joined(b.clock) if clocks else None,  # type: ignore[attr-defined]
+        )
     if kind is UnknownValue or other is UnknownValue:
         return join_unknown(b if kind is UnknownValue else a)
     return unite(members(a) + members(b))

@@ -11,6 +11,7 @@ from libcst.metadata import MetadataWrapper
 from syncfinder.finding import Finding, Suggestion
 from syncfinder.rules.catalogue import by_kind
 from syncfinder.rules.hazards import Hazards
+from syncfinder.rules.measurements import Measurements
 from syncfinder.rules.provider import DeviceProvider, Key
 from syncfinder.rules.shapes import Shapes
 from syncfinder.rules.slices import Slice, compose, cut
@@ -29,6 +30,7 @@ _FAMILIES: dict[str, type[FamilyVisitor]] = {
     "upload": Uploads,
     "wait": Waits,
     "hazard": Hazards,
+    "measurement": Measurements,
 }
 
 

@@ -49,6 +49,10 @@ KINDS: dict[str, str] = {
     "pin": "hazard",  # pin_memory() per iteration or step
     "unrecorded-event": "hazard",  # an event is waited for, asked or timed that was never recorded
     "wrong-stream-record": "hazard",  # an event is recorded on a stream other than the one that was given the work
+    "early-clock": "measurement",  # a host clock is read while the GPU still works
+    "early-elapsed": "measurement",  # elapsed_time before both events are known to have happened
+    "untimed-event": "measurement",  # elapsed_time of an event without enable_timing
+    "timing-wait": "measurement",  # hot code waits only to take the time
 }
 
 
@@ -124,5 +128,6 @@ FACTS = {
     "use": "cross-stream: 'read', 'write', 'freed' (the source is dropped), 'own stream' (record_stream)",
     "size": "slow-copy, pin: 'large' where the size is known to be",
     "way": "slow-copy: 'to-host' or 'to-device'",
+    "timing": "waits: True right before a clock, or a pair of events, is read",
     "argument": "index, operand, check: the parameter's name that the operand is given to",
 }
