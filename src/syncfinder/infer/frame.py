@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from syncfinder.infer.measuring import NOTHING, for_timing, waited
-from syncfinder.infer.pending import CURRENT, EVERYTHING, FLOW, HERE, Action, act
+from syncfinder.infer.pending import CURRENT, EVERYTHING, FLOW, HERE, Action, act, copied_to_host
 from syncfinder.infer.values import CERTAIN, CPU, CUDA, GPU, LIKELY, Class, Function, Origin, Tensor, Value, join
 from syncfinder.sites.site import KINDS, Confidence, Hop, Level, Reason, Site
 
@@ -131,7 +131,7 @@ class Frame:
         if self.muted or self.on_assumed_host(operand):
             return
         family = KINDS[kind]
-        if family == "wait" and for_timing(self):
+        if family == "wait" and for_timing(self) and not copied_to_host(self):
             facts["timing"] = True
         if family not in ("hazard", "measurement") or kind == "slow-copy":
             waited(self)

@@ -32,7 +32,7 @@ CLOCK_FUNCTIONS = frozenset({
 # What a call does, as its callers see it. Who waits at any point of it counts as waiting.
 NOTHING, SUBMITS, WAITS = 0, 1, 2
 # What a measurement is named where it is meant to time the host alone.
-OF_THE_HOST = re.compile(r"launch|submi|dispatch|overhead|cpu|host|queue|schedul|timeout|deadline", re.IGNORECASE)
+OF_THE_HOST = re.compile(r"launch|submi|dispatch|overhead|cpu|host|wall|queue|schedul|timeout|deadline", re.IGNORECASE)
 
 Id = tuple[str, int, int]
 Queued = tuple["Reason", int]  # the work that was queued, and how sure it is that it is on the GPU

@@ -42,6 +42,11 @@ def alike(waited: Origin, given: Origin) -> bool:
 UNCERTAIN = ("path", "param", "outside")
 
 
+def distinct(a: Origin, b: Origin) -> bool:
+    """Return whether two streams are known to be two."""
+    return a != b and (CURRENT in (a, b) or (a[0] not in UNCERTAIN and b[0] not in UNCERTAIN))
+
+
 def overlap(a: Buffer, b: Buffer) -> bool:
     """Return whether two parts share memory, as far as their indices tell: a whole does, and two from the beginning."""
     if a.origin != b.origin or not a.part or not b.part or a.part == b.part:
@@ -77,10 +82,11 @@ NONE_YET: Works = frozenset()
 class Flow(Joining):
     """What is unfinished at one point of a function.
 
-    `before[s]`: the work that is done once stream s is; `covered[e]`: once event e has happened.
+    `before[s]`: the work that is done once stream s is; `covered[e]`: once event e has happened. `latest`: the stream
+    that was given something last.
     """
 
-    __slots__ = ("before", "covered", "done", "open")
+    __slots__ = ("before", "covered", "done", "latest", "open")
 
     def __init__(
         self,
@@ -88,12 +94,14 @@ class Flow(Joining):
         done: Works = NONE_YET,
         before: dict[Origin, Works] | None = None,
         covered: dict[Origin, Works] | None = None,
+        latest: Origin | None = None,
     ) -> None:
         self.open = open
         self.done = done
         self.before = before or {}
         self.covered = covered or {}
-        self.key = ("flow", open, done, frozenset(self.before.items()), frozenset(self.covered.items()))
+        self.latest = latest
+        self.key = ("flow", open, done, frozenset(self.before.items()), frozenset(self.covered.items()), latest)
 
     def joined(self, other: Flow) -> Flow:
         """Return the flow after either of two paths: what one of them has finished counts as finished."""
@@ -103,6 +111,7 @@ class Flow(Joining):
             done,
             united(self.before, other.before),
             united(self.covered, other.covered),
+            self.latest if self.latest == other.latest else None,
         )
 
     def but(self, **changes: Any) -> Flow:
@@ -112,7 +121,7 @@ class Flow(Joining):
     def started(self, work: Work) -> Flow:
         """Return the flow after a stream was given work."""
         before = {**self.before, work.stream: self.before.get(work.stream, NONE_YET) | {work}}
-        return self.but(open=self.open | {work}, done=self.done - {work}, before=before)
+        return self.but(open=self.open | {work}, done=self.done - {work}, before=before, latest=work.stream)
 
     def finished(self, works: Iterable[Work]) -> Flow:
         """Return the flow after the host has waited for work."""
@@ -126,6 +135,16 @@ class Flow(Joining):
     def covered_by(self, event: Origin) -> Works:
         """Return the work that is done once an event has happened that may be this one."""
         return NONE_YET.union(*(w for e, w in self.covered.items() if alike(event, e) or e[0] in UNCERTAIN))
+
+    def crossing(self, buffer: Buffer, writes: bool, stream: Origin) -> list[Work]:
+        """Return the open work of other streams on GPU memory that nothing orders before a stream's access to it."""
+        before = self.ordered_before(stream)
+        return [
+            w
+            for w in self.open
+            if not w.host and (writes or w.writes) and overlap(w.buffer, buffer) and distinct(stream, w.stream)
+            if w not in before
+        ]
 
     def touching(self, buffer: Buffer, writes: bool) -> list[Work]:
         """Return the open work on host memory that a host access must not overtake: for a read, what writes there."""
@@ -186,6 +205,19 @@ class Start(Action):
     def renamed(self, names: Names) -> Action:
         work = self.work
         return Start(replace(work, buffer=names.buffer(work.buffer), stream=names.origin(work.stream)))
+
+
+@dataclass(frozen=True, slots=True)
+class Launch(Action):
+    """A stream is given something that is not followed."""
+
+    stream: Origin
+
+    def apply(self, flow: Flow) -> Flow:
+        return flow if flow.latest == self.stream else flow.but(latest=self.stream)
+
+    def renamed(self, names: Names) -> Action:
+        return Launch(names.origin(self.stream))
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,8 +313,8 @@ class Yield(Action):
         return flow
 
 
-def act(frame: Frame, action: Action) -> None:
-    """Apply an action to a frame's flow, and keep it for the callers."""
+def act(frame: Frame, action: Action, told: bool = True) -> None:
+    """Apply an action to a frame's flow, and keep it for the callers if it is to be `told`."""
     if frame.muted:
         return
     if isinstance(action, Wait):
@@ -290,6 +322,8 @@ def act(frame: Frame, action: Action) -> None:
     flow = frame.env.get(FLOW)
     if flow is not None or action is not HERE:
         frame.env[FLOW] = action.apply(flow if isinstance(flow, Flow) else EMPTY)
+    if not told:
+        return
     log = frame.log
     if len(log) < MAX_LOG:
         if not log or log[-1] is not action:
@@ -302,3 +336,9 @@ def flow_of(frame: Frame) -> Flow:
     """Return what is unfinished at this point of a frame."""
     flow = frame.env.get(FLOW)
     return flow if isinstance(flow, Flow) else EMPTY
+
+
+def copied_to_host(frame: Frame) -> bool:
+    """Return whether this function has started a copy to the host, so that a wait may be for its result."""
+    flow = flow_of(frame)
+    return any(w.host and w.writes and w.buffer.origin[0] != "event" for w in flow.open | flow.done)

@@ -17,7 +17,7 @@ def _call(spot: Spot) -> str:
 
 def _clock(spot: Spot) -> Words:
     since = f" (see line {spot.site.related[0].line})" if spot.site.related else ""
-    message = f"`{_call(spot)}` is read while the GPU still works{since}: the difference is the time that queueing took"
+    message = f"`{_call(spot)}` is read while the GPU still works{since}: the time leaves out what is only queued by then"
     return message, (
         "time the work with a pair of events (`enable_timing=True`), or wait for it before the clock is read: "
         "`torch.cuda.synchronize()`"
