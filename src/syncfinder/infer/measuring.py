@@ -36,6 +36,8 @@ OF_THE_HOST = re.compile(r"launch|submi|dispatch|overhead|cpu|host|wall|queue|sc
 
 Id = tuple[str, int, int]
 Queued = tuple["Reason", int]  # the work that was queued, and how sure it is that it is on the GPU
+NEW, WAITED = "new", "waited"
+Since = Queued | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +59,23 @@ class Reading:
 
 
 class Clocks(Joining):
-    """The readings that a function has taken, each with the first work that was queued since and is not waited for."""
+    """The readings that a function has taken, each with the first work that was queued since and is not waited for.
+
+    Without such work it is `NEW`, or `WAITED`: the host has waited since.
+    """
 
     __slots__ = ("queued",)
 
-    def __init__(self, queued: dict[Id, Queued | None]) -> None:
+    def __init__(self, queued: dict[Id, Since]) -> None:
         self.queued = queued
-        self.key = ("clocks", frozenset((i, q is not None) for i, q in queued.items()))
+        self.key = ("clocks", frozenset((i, q if isinstance(q, str) else "queued") for i, q in queued.items()))
 
     def joined(self, other: Clocks) -> Clocks:
         """Return what holds on either path: work is unfinished only where no path has waited for it."""
         both = {**self.queued, **other.queued}
         for i in self.queued.keys() & other.queued.keys():
-            both[i] = self.queued[i] and other.queued[i]
+            a, b = self.queued[i], other.queued[i]
+            both[i] = WAITED if WAITED in (a, b) else b if a == NEW else a
         return Clocks(both)
 
 
@@ -81,8 +87,8 @@ def read_clock(name: str, node: ast.expr, frame: Frame) -> Value:
     own = (frame.module.filename, node.lineno, node.col_offset)
     have = frame.env.get(CLOCKS)
     before = have.queued if isinstance(have, Clocks) else {}
-    late = {i: q for i, q in before.items() if q is not None}
-    frame.env[CLOCKS] = Clocks({**before, own: None})
+    late = {i: q for i, q in before.items() if not isinstance(q, str)}
+    frame.env[CLOCKS] = Clocks({**before, own: NEW})
     return Number(kind, Reading(frozenset((own,)), frozenset(late), site_of(late, name, node, frame) if late else None))
 
 
@@ -120,17 +126,17 @@ def queue(sure: int, words: str, node: ast.AST, frame: Frame) -> None:
         return
     frame.pace = frame.pace or SUBMITS
     have = frame.env.get(CLOCKS)
-    if isinstance(have, Clocks) and None in have.queued.values():
+    if isinstance(have, Clocks) and any(isinstance(q, str) for q in have.queued.values()):
         work = (frame.reason(words, node)[0], sure)
-        frame.env[CLOCKS] = Clocks({i: q or work for i, q in have.queued.items()})
+        frame.env[CLOCKS] = Clocks({i: work if isinstance(q, str) else q for i, q in have.queued.items()})
 
 
 def waited(frame: Frame) -> None:
     """The host waits, or may: no work is unfinished any more."""
     frame.pace = WAITS
     have = frame.env.get(CLOCKS)
-    if isinstance(have, Clocks) and any(have.queued.values()):
-        frame.env[CLOCKS] = Clocks(dict.fromkeys(have.queued))
+    if isinstance(have, Clocks) and any(q != WAITED for q in have.queued.values()):
+        frame.env[CLOCKS] = Clocks(dict.fromkeys(have.queued, WAITED))
 
 
 def called(pace: int, function: Function, node: ast.AST, frame: Frame) -> None:
@@ -160,7 +166,10 @@ def named_like_network(func: ast.expr) -> bool:
 
 
 def for_timing(frame: Frame) -> bool:
-    """Return whether the statement that waits stands right before one that reads a clock or a pair of events."""
+    """Return whether the statement that waits stands right before one that reads a clock or a pair of events.
+
+    A function with a copy that does not wait may wait for that.
+    """
     body = frame.function.node.body if frame.function is not None else None
     if not isinstance(body, list) or frame.statement is None:
         return False
@@ -168,7 +177,10 @@ def for_timing(frame: Frame) -> bool:
         if frame.statement in block:
             following = block[block.index(frame.statement) + 1 :][:1]
             simple = [s for s in following if not hasattr(s, "body")]
-            return any(isinstance(part, ast.Call) and reads_time(part) for s in simple for part in ast.walk(s))
+            if any(isinstance(part, ast.Call) and reads_time(part) for s in simple for part in ast.walk(s)):
+                return not any(
+                    isinstance(k, ast.keyword) and k.arg == "non_blocking" for s in body for k in ast.walk(s)
+                )
     return False
 
 
