@@ -12,7 +12,7 @@ from syncfinder.infer.classes import find_method, implementations, is_dataset, i
 from syncfinder.infer.definitions import bind_definitions
 from syncfinder.infer.dispatch import evaluate, run_block
 from syncfinder.infer.frame import Effect, Frame
-from syncfinder.infer.hazards import as_parameter, replay
+from syncfinder.infer.hazards import as_parameter, conclude, replay
 from syncfinder.infer.hinting import apply_hint
 from syncfinder.infer.measuring import NOTHING, called
 from syncfinder.infer.pending import Action
@@ -123,7 +123,7 @@ GENERIC = "generic"
 class Facts:
     """What is derived from a function's definition once: its parameters with defaults, whether it is host code."""
 
-    __slots__ = ("base", "defaults", "host", "kernel", "names", "parameters", "promise", "promised", "setup")
+    __slots__ = ("base", "defaults", "host", "kernel", "names", "parameters", "promise", "promised", "setup", "streams")
 
     def __init__(self, function: Function) -> None:
         args = function.node.args
@@ -150,8 +150,16 @@ class Facts:
         self.kernel = policy.is_kernel(function.decorators)
         self.setup = policy.is_setup(function.name)
         self.promise = owner is not None and is_promise(function)
+        self.streams = function.module.speaks_streams and speaks_of_streams(function)
         self.base: dict[str, Value] | None = None
         self.promised: Value | None = None
+
+
+def speaks_of_streams(function: Function) -> bool:
+    """Return whether a function's source speaks of streams."""
+    node = function.node
+    lines = function.module.file.lines[node.lineno - 1 : node.end_lineno or node.lineno]
+    return any("stream" in line.lower() for line in lines)
 
 
 def names_device(word: object) -> bool:
@@ -248,6 +256,7 @@ def function_frame(function: Function) -> Frame:
     facts = facts_of(function)
     frame.default_place = function.module.frame.default_place
     frame.host = facts.host
+    frame.tracks = facts.streams
     if facts.setup:
         frame.context = "setup"
     return frame
@@ -480,7 +489,9 @@ def coarser(value: Value) -> Value:
         return TEXT if word else BOOL if isinstance(value.value, bool) else value
     if isinstance(value, Instance):
         return Instance(value.cls)
-    return value.but(dtype=None, ndim=None, memory=None, buffers=None) if isinstance(value, Tensor) else value
+    return (
+        value.but(dtype=None, ndim=None, memory=None, buffers=None, size=None) if isinstance(value, Tensor) else value
+    )
 
 
 def counts(value: Value) -> bool:
@@ -520,6 +531,8 @@ def run(function: Function, values: dict[str, Value], generic: bool) -> Summary:
         return Summary(evaluate(node.body, frame), frame.effects, tuple(frame.log), frame.pace)
     bind_definitions(node.body, frame)
     falls = run_block(node.body, frame)
+    if frame.suspects:
+        conclude(frame)
     return Summary(result(function, frame, falls, values), frame.effects, tuple(frame.log), frame.pace)
 
 

@@ -237,7 +237,11 @@ def comprehension(node: Any, frame: Frame) -> Value:
         if isinstance(node, ast.DictComp):
             evaluate(node.key, frame)
             return Mapping(element=evaluate(node.value, frame))
-        return produced(node, source if single else UNKNOWN, one_of(evaluate(node.elt, frame)))
+        flow = frame.env.get(FLOW)
+        element = evaluate(node.elt, frame)
+        if frame.env.get(FLOW) is not flow:
+            evaluate(node.elt, frame)  # what one round leaves unfinished the next one meets
+        return produced(node, source if single else UNKNOWN, one_of(element))
     finally:
         frame.repeats -= 1
         carry(frame.env, saved)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from syncfinder.infer.measuring import NOTHING, for_timing, waited
-from syncfinder.infer.pending import CURRENT, EVERYTHING, FLOW, HERE, Action, act, copied_to_host
+from syncfinder.infer.pending import CURRENT, EVERYTHING, FLOW, HERE, Action, Work, act, copied_to_host
 from syncfinder.infer.values import CERTAIN, CPU, CUDA, GPU, LIKELY, Class, Function, Origin, Tensor, Value, join
 from syncfinder.sites.site import KINDS, Confidence, Hop, Level, Reason, Site
 
 if TYPE_CHECKING:
+    from syncfinder.infer.hazards import Suspect
     from syncfinder.infer.project import Module, Project
 
 Env = dict[str, Value]
@@ -56,9 +57,35 @@ class KeptTest:
 
 class Frame:
     __slots__ = (
-        "context", "default_place", "effects", "env", "exits", "function", "host", "last", "log", "loops", "module",
-        "muted", "owner", "pace", "parent", "partial", "project", "qualname", "repeats", "returns", "statement",
-        "stream", "tests", "yields",
+        "context",
+        "default_place",
+        "effects",
+        "env",
+        "exits",
+        "function",
+        "host",
+        "kept",
+        "last",
+        "log",
+        "loops",
+        "made",
+        "module",
+        "muted",
+        "overtaken",
+        "owner",
+        "pace",
+        "parent",
+        "partial",
+        "project",
+        "qualname",
+        "repeats",
+        "returns",
+        "statement",
+        "stream",
+        "suspects",
+        "tests",
+        "tracks",
+        "yields",
     )  # fmt: skip
 
     def __init__(
@@ -92,6 +119,11 @@ class Frame:
         self.log: list[Action] = []  # what was queued and waited for, in order, for the callers
         self.pace = NOTHING  # whether work is queued for the GPU or waited for, for the callers' clocks
         self.exits: dict[int, tuple[Action, ...]] = {}  # by call: what a context manager does when it is left
+        self.kept: set[str | None] = set()  # paths of tensors whose memory is kept for another stream
+        self.overtaken: set[Work] = set()  # unfinished work that was not waited for: it is reported
+        self.suspects: list[Suspect] = []  # what is a hazard unless the rest of the function mends it
+        self.tracks = False  # the function speaks of streams: what they are given is followed
+        self.made: ast.expr | None = None  # the last call whose result torch has just made
         self.partial = False  # a recursive call was cut short: the result must not be kept
 
     def lookup(self, name: str) -> Value | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from syncfinder.infer.frame import CONFIDENCE
@@ -17,17 +17,21 @@ from syncfinder.infer.pending import (
     CURRENT,
     EVERYTHING,
     HERE,
+    MAX_LOG,
     NOWHERE,
     OUTSIDE,
     Action,
+    Launch,
     Make,
     Names,
+    Order,
     Record,
     Start,
     Touch,
     Work,
     Yield,
     act,
+    distinct,
     flow_of,
 )
 from syncfinder.infer.values import (
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
     from syncfinder.infer.calls import Arguments
     from syncfinder.infer.frame import Frame
     from syncfinder.infer.values import Function
+    from syncfinder.sites.site import Site
 
 # Unknown functions: those named so may wait; those named so keep what they are given, and read it later.
 WAITING = re.compile(r"sync|wait|barrier|join|finish|flush|result|block|drain|complete|done", re.IGNORECASE)
@@ -96,9 +101,148 @@ def host_access(
 
 
 def read_operand(tensor: Tensor, operation: str, node: ast.expr, frame: Frame) -> None:
-    """The host reads a tensor whose memory is followed."""
-    if tensor.buffers is not None and tensor.place & CPU:
+    """A tensor whose memory is followed is read: by the host, or by the current stream."""
+    if tensor.buffers is None:
+        return
+    if tensor.place & CPU:
         host_access(tensor.buffers, False, operation, node, frame)
+    else:
+        stream_access(tensor, False, operation, node, frame)
+
+
+def write_operand(tensor: Tensor, operation: str, node: ast.expr | ast.stmt, frame: Frame) -> None:
+    """A tensor whose memory is followed is written: by the host, or by the current stream."""
+    if tensor.buffers is None:
+        return
+    if tensor.place == CPU:
+        host_access(tensor.buffers, True, operation, node, frame)
+    elif not tensor.place & CPU:
+        stream_access(tensor, True, operation, node, frame)
+
+
+def stream_access(tensor: Tensor, writes: bool, operation: str, node: ast.expr | ast.stmt, frame: Frame) -> None:
+    """The current stream is to read or write GPU memory: a hazard if nothing orders it after another's work there."""
+    flow = flow_of(frame)
+    buffers = tensor.buffers or frozenset()
+    if frame.muted or not frame.tracks or len(flow.open) > MAX_WORK or len(buffers) != 1:
+        return
+    (buffer,) = buffers
+    crossed = flow.crossing(buffer, writes, frame.stream) if not buffer.several else []
+    if crossed:
+        work = crossed[0]
+        sure = max(work.sure, tensor.sure)
+        site = frame.site("cross-stream", node, operation, None, sure, {"use": "write" if writes else "read"})
+        publish(replace(site, why=(work.reason,), related=(work.reason,)), frame)
+        act(frame, Order(frame.stream, other=work.stream), told=False)
+    give(tensor, buffer, writes, node, frame)
+
+
+def give(tensor: Tensor, buffer: Buffer, writes: bool, node: ast.AST, frame: Frame) -> None:
+    """The current stream is given an access to GPU memory."""
+    reason = frame.reason("another stream writes it here" if writes else "another stream reads it here", node)[0]
+    sure = CERTAIN if tensor.place == CUDA else LIKELY
+    act(frame, Start(Work(buffer, writes, frame.stream, reason, sure, host=False)), told=False)
+
+
+MAX_WORK = 96  # what a function leaves open; past that, GPU memory is not followed
+
+
+def publish(site: Site, frame: Frame) -> None:
+    if frame.module.checked:
+        frame.module.add_site(site, frame.function, called=True)
+
+
+def bound(value: Tensor, node: ast.Assign, frame: Frame) -> Tensor:
+    """Follow the GPU memory of a tensor that torch has just made, where it gets a name."""
+    source = node.value
+    if frame.stream != CURRENT and type(source) is ast.Call:
+        drops_source(node, source, frame)
+    new = frame.made is source or type(source) is ast.BinOp
+    if not new or value.buffers is not None or value.place & CPU or not value.waits or frame.muted:
+        return value
+    buffers = fresh_buffer(source, frame)
+    (buffer,) = buffers
+    give(value, buffer, True, source, frame)
+    return value.but(buffers=buffers)
+
+
+def launch_copy(node: ast.expr, frame: Frame) -> None:
+    """A copy on a side stream of which it is not known between which memory."""
+    reason = frame.reason("the copy starts here", node)[0]
+    buffer = Buffer(("copy", *made_at(node, frame)))
+    act(frame, Start(Work(buffer, True, frame.stream, reason, LIKELY, host=False)), told=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """What is a hazard unless the rest of the function mends it. `subject`: the event, or the source's path."""
+
+    site: Site
+    subject: Any
+    works: tuple[Work, ...] = ()
+
+
+def drops_source(node: ast.Assign, source: ast.Call, frame: Frame) -> None:
+    """`self.x = self.x.to("cpu", non_blocking=True)` on a side stream drops what the copy reads."""
+    target, func = node.targets[0], source.func
+    if not (isinstance(target, ast.Attribute) and isinstance(func, ast.Attribute) and func.attr == "to"):
+        return
+    path = path_of(target)
+    works = [w for w in flow_of(frame).open if w.host and w.writes and w.reason.line == source.lineno]
+    if path is None or path != path_of(func.value) or frame.muted or not works:
+        return
+    site = frame.site("cross-stream", source, "Tensor.to", None, LIKELY, {"use": "freed"})
+    frame.suspects.append(Suspect(site, path, tuple(works)))
+
+
+def kept_for(tensor: Tensor, stream: Origin, receiver: ast.expr, node: ast.expr, frame: Frame) -> None:
+    """record_stream: the memory is kept for a stream, unless it is the one that made it."""
+    path = path_of(receiver)
+    frame.kept.add(path)
+    if frame.muted or stream != frame.stream or stream == CURRENT or tensor.buffers is None:
+        return
+    made = [w for w in flow_of(frame).open if w.writes and w.buffer in tensor.buffers]
+    if made and all(w.stream == stream for w in made):
+        site = frame.site("cross-stream", node, "Tensor.record_stream", None, LIKELY, {"use": "own stream"})
+        publish(replace(site, why=(made[0].reason,), related=(made[0].reason,)), frame)
+
+
+def asked(event: Origin, node: ast.expr, frame: Frame) -> None:
+    """An event is waited for, asked or timed: a hazard if nothing in the function that makes it records it."""
+    if event[0] == "site" and not frame.muted and Make(event) in frame.log:
+        site = frame.site("unrecorded-event", node, "torch.cuda.Event", None, CERTAIN, {})
+        frame.suspects.append(Suspect(site, event))
+
+
+def recorded(stream: Origin, node: ast.expr, frame: Frame) -> None:
+    """An event is recorded: on the wrong stream, if the last copy went to another and nothing else covers it."""
+    flow = flow_of(frame)
+    latest = flow.latest
+    if frame.muted or latest is None or latest == CURRENT or not distinct(stream, latest):
+        return
+    works = [w for w in flow.open if w.stream == latest and w not in flow.ordered_before(stream)]
+    copies = [w for w in works if w.buffer.origin[0] == "copy" or (w.host and w.buffer.origin[0] != "event")]
+    if copies and not any(w in covered for w in copies for covered in flow.covered.values()):
+        site = frame.site("wrong-stream-record", node, "torch.cuda.Event.record", None, LIKELY, {})
+        frame.suspects.append(Suspect(site, latest, tuple(copies)))
+
+
+def conclude(frame: Frame) -> None:
+    """Publish what the rest of the function has not mended."""
+    flow = flow_of(frame)
+    records = [a for a in frame.log if isinstance(a, Record)]
+    vague = len(frame.log) > MAX_LOG or any(r.stream is None or r.event[0] != "site" for r in records)
+    events = {r.event for r in records}
+    mended = flow.ordered_before(CURRENT).union(*flow.covered.values()) | (flow.done - frame.overtaken)
+    for suspect in frame.suspects:
+        site = suspect.site
+        if site.kind == "unrecorded-event":
+            if not vague and suspect.subject not in events:
+                frame.module.sites.pop(("event-wait", site.span), None)  # it does not wait
+                publish(site, frame)
+        elif suspect.subject not in frame.kept and not mended.intersection(suspect.works):
+            reason = suspect.works[0].reason
+            publish(replace(site, why=(reason,), related=(reason,)), frame)
 
 
 def touch(action: Touch, frame: Frame, call: ast.expr | None) -> None:
@@ -106,6 +250,7 @@ def touch(action: Touch, frame: Frame, call: ast.expr | None) -> None:
     works = action.overtaken(flow_of(frame))
     if works:
         work = works[0]
+        frame.overtaken.update(works)
         site = found(action, work)
         if action.module.checked:
             action.module.add_site(site, action.function, called=True)
@@ -275,6 +420,10 @@ def handed(func: ast.expr, arguments: Arguments, node: ast.expr, frame: Frame) -
         return
     flow = flow_of(frame)
     act(frame, Record(OUTSIDE, None))
+    act(frame, Launch(frame.stream), told=False)
+    for value, where in arguments.every():
+        if isinstance(value, Library) and value.name.endswith("Event"):
+            act(frame, Record(origin_of(value, where), None))
     keeps = KEEPING.match(name) or any(speaks_of_order(v, n) for v, n in arguments.every())
     for value, where in arguments.every():
         held = buffers_of(value)

@@ -44,6 +44,8 @@ def call(node: ast.Call, frame: Frame) -> Value:
     func = node.func
     if not node.args and not node.keywords and policy.asks_for_other_platform(func):
         return Flag(False)
+    if policy.asks_for_pinned_memory(func):
+        return Flag(True)
     if type(func) is ast.Attribute:
         base = evaluate_base(func, frame)
         arguments = arguments_of(node, frame)

@@ -88,6 +88,7 @@ class Module:
         self.is_test = is_test(name)
         self.speaks_torch = "torch" in file.text
         self.speaks_arrays = "numpy" in file.text or "pandas" in file.text
+        self.speaks_streams = any(word in file.text for word in ("tream(", "wait_stream", "record_stream"))
         self.revealed: dict[int, Value] = {}
         self.hints = project.hints_of(file)
         self._scans: dict[int, Scan] = {}

@@ -16,6 +16,8 @@ def read(tensor: Tensor, kind: str, operation: str, node: ast.expr, frame: Frame
     A read of the host's own memory is too early while a stream still writes there.
     """
     if tensor.waits:
+        if tensor.buffers is not None:
+            read_operand(tensor, operation, node, frame)
         frame.publish(kind, node, operation, tensor, POSSIBLE if is_copied(tensor) else CERTAIN, **facts)
         return True
     if tensor.buffers is not None:

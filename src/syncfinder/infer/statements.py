@@ -12,7 +12,7 @@ from syncfinder.infer.calls import Arguments, call_function
 from syncfinder.infer.definitions import class_definition, function_definition
 from syncfinder.infer.dispatch import S, evaluate, run_block
 from syncfinder.infer.frame import Env, Frame, join_env, join_envs
-from syncfinder.infer.hazards import host_access, leave
+from syncfinder.infer.hazards import bound, host_access, leave
 from syncfinder.infer.hinting import apply_hint
 from syncfinder.infer.names import last_name
 from syncfinder.infer.narrow import branch, keep_test, test
@@ -88,6 +88,8 @@ def assignment(node: ast.Assign, frame: Frame) -> bool:
     value = evaluate(node.value, frame)
     if value is BOOL and type(node.value) in TESTS and type(node.targets[0]) is ast.Name:
         value = keep_test(node.targets[0].id, node.value, frame)
+    if frame.tracks and type(value) is Tensor:
+        value = bound(value, node, frame)
     for target in node.targets:
         assign(target, value, frame, node.value)
     return True

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from syncfinder.infer import elapsed
-from syncfinder.infer.hazards import made_at, origin_of
-from syncfinder.infer.pending import CURRENT, Order, Record, Wait, act
+from syncfinder.infer.hazards import asked, made_at, origin_of, recorded
+from syncfinder.infer.pending import CURRENT, Make, Order, Record, Wait, act
 from syncfinder.infer.values import NONE, UNKNOWN, Api, Library, Origin, Value
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ def new_event(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> 
     options = dict(arguments.keywords)
     if arguments.open or (arguments.values and name == EVENT):
         options.setdefault("enable_timing", arguments.first)
-    return Library(EVENT, options, origin=made_at(node, frame))
+    origin = made_at(node, frame)
+    act(frame, Make(origin))
+    return Library(EVENT, options, origin=origin)
 
 
 def current_stream(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
@@ -82,6 +84,8 @@ def method(base: Library, name: str, arguments: Arguments, node: ast.expr, frame
     """Apply what a method of a stream or an event does to the order of work; return its result where that is news."""
     receiver = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
     if name == "elapsed_time":
+        for value, where in ((base, receiver), (arguments.first, arguments.node(0, "end_event"))):
+            asked(origin_of(value, where), node, frame)
         elapsed.asked(base, receiver, arguments, node, frame)
     handler = HANDLERS.get((base.name.rpartition(".")[2], name))
     if handler is None:
@@ -98,17 +102,20 @@ def stream_given(position: int, arguments: Arguments, frame: Frame) -> Origin:
 def record(event: Origin, arguments: Arguments, node: ast.expr, frame: Frame) -> Value | None:
     stream = stream_given(0, arguments, frame)
     elapsed.recorded(event, stream, node, frame)
+    recorded(stream, node, frame)
     act(frame, Record(event, stream))
     return None
 
 
 def event_waited(event: Origin, arguments: Arguments, node: ast.expr, frame: Frame) -> Value | None:
+    asked(event, node, frame)
     act(frame, Wait(event=event))
     return None
 
 
 def stream_waits(event: Origin, arguments: Arguments, node: ast.expr, frame: Frame) -> Value | None:
     """Event.wait(stream): the stream waits, not the host."""
+    asked(event, node, frame)
     act(frame, Order(stream_given(0, arguments, frame), event=event))
     return None
 
@@ -124,7 +131,9 @@ def wait_stream(stream: Origin, arguments: Arguments, node: ast.expr, frame: Fra
 
 
 def wait_event(stream: Origin, arguments: Arguments, node: ast.expr, frame: Frame) -> Value | None:
-    act(frame, Order(stream, event=origin_of(arguments.get(0, "event"), arguments.node(0, "event"))))
+    event = origin_of(arguments.get(0, "event"), arguments.node(0, "event"))
+    asked(event, node, frame)
+    act(frame, Order(stream, event=event))
     return None
 
 
@@ -135,6 +144,7 @@ def record_event(stream: Origin, arguments: Arguments, node: ast.expr, frame: Fr
         given = Library(EVENT, origin=made_at(node, frame))
     event = origin_of(given, arguments.node(0, "event"))
     elapsed.recorded(event, stream, node, frame)
+    recorded(stream, node, frame)
     act(frame, Record(event, stream))
     return given if isinstance(given, Library) else UNKNOWN
 

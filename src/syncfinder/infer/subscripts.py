@@ -11,7 +11,7 @@ from syncfinder.infer.calls import Arguments, call_function
 from syncfinder.infer.classes import find_method
 from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
-from syncfinder.infer.hazards import host_access, read_operand
+from syncfinder.infer.hazards import host_access, read_operand, write_operand
 from syncfinder.infer.narrow import is_still_empty
 from syncfinder.infer.operators import held, is_text
 from syncfinder.infer.reading import read
@@ -440,6 +440,10 @@ def write_tensor(
         return
     if not base.waits:
         return
+    if base.buffers is not None:
+        write_operand(base, "assignment", target, frame)
+    if written is not None and written.buffers is not None:
+        read_operand(written, "assignment", target, frame)
     masked = [(m, part) for m, part in index.masks if m.waits]
     if masked:
         write_mask(base, masked[0], value, written, index, frame, augmented)

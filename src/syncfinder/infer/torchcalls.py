@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from syncfinder.infer import sizes
 from syncfinder.infer.attributes import RESULTS
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.frame import Frame
@@ -12,6 +13,7 @@ from syncfinder.infer.hazards import fresh_buffer, read_operand
 from syncfinder.infer.measuring import CLOCKS, submitted
 from syncfinder.infer.narrow import place_of_word
 from syncfinder.infer.operators import combine, promoted
+from syncfinder.infer.pending import FLOW, Launch, act
 from syncfinder.infer.terms import BoundCall, holds
 from syncfinder.infer.values import (
     ARRAY,
@@ -72,9 +74,13 @@ def call_row(
     apply_effects(bound, operands, node, frame)
     if (not frame.pace or CLOCKS in frame.env) and row.name.rpartition(".")[2] not in VIEWS:
         submitted(operands, node, frame)
-    for operand in operands:
-        if operand.buffers is not None and row.name.rpartition(".")[2] not in VIEWS:
-            read_operand(operand, row.name, node, frame)
+    if row.name.rpartition(".")[2] not in VIEWS:
+        for operand in operands:
+            if operand.buffers is not None:
+                read_operand(operand, row.name, node, frame)
+        frame.made = node
+        if FLOW in frame.env and any(t.waits for t in operands):
+            act(frame, Launch(frame.stream), told=False)
     return result(bound, operands, arguments, node, frame)
 
 
@@ -393,8 +399,26 @@ def result_tensor(bound: BoundCall, operands: list[Tensor], node: ast.expr, fram
     place, why, sure = target_place(bound, operands, node, frame)
     made = place == CPU and bound.row.device == "device="
     memory = "pinned" if truthy(bound.values.get("pin_memory")) else "pageable" if made else None
-    own = fresh_buffer(node, frame) if memory == "pinned" and place == CPU else None
-    return Tensor(place, result_dtype(bound, operands), result_ndim(bound, operands), why, sure, memory, buffers=own)
+    dtype = result_dtype(bound, operands)
+    if place != CPU:
+        return Tensor(place, dtype, result_ndim(bound, operands), why, sure, memory)
+    own = fresh_buffer(node, frame) if memory == "pinned" else None
+    if not made and memory is None and any(t.memory for t in operands) and name_of(bound) not in VIEWS:
+        memory = "pageable"  # what is computed on the host lies in ordinary memory
+    size = sizes.of_count(factory_count(bound), dtype, "dtype" in bound.values) if made else sizes.of_result(operands)
+    return Tensor(place, dtype, result_ndim(bound, operands), why, sure, memory, buffers=own, size=size)
+
+
+def name_of(bound: BoundCall) -> str:
+    return bound.row.name.rpartition(".")[2]
+
+
+def factory_count(bound: BoundCall) -> int | None:
+    """Return how many elements a factory makes, where that is written."""
+    for name in SIZES:
+        if name in bound.values:
+            return sizes.count_of(bound.values[name])
+    return sizes.count_of(bound.values.get("end")) if name_of(bound) == "arange" else None
 
 
 def truthy(value: Value | None) -> bool:
@@ -467,8 +491,11 @@ def reduced(bound: BoundCall, own: int | None) -> int | None:
     return None if own is None or count is None else max(0, own - count)
 
 
+SIZES = ("size", "shape", "sizes", "repeats")  # the parameters that tell a result's size
+
+
 def size_ndim(bound: BoundCall) -> int | None:
-    for name in ("size", "shape", "sizes", "repeats"):
+    for name in SIZES:
         value = bound.values.get(name)
         if isinstance(value, Sequence):
             return len(value.items) if value.items is not None else None

@@ -90,13 +90,14 @@ HOST_COMPARISON = UnknownValue(compared=True, host=True)
 
 
 class Tensor(Value):
-    """`dtype` is "bool", "int", "float" or None; `memory` tells "pinned" from "pageable" host memory (None: not known).
+    """`dtype` is "bool", "int", "float" or None; `memory` tells "pinned" from "pageable" host memory (None: not known),
+    `size` "little" and "large" (see `sizes`) of host tensors.
 
     `sure` is how sure it is that the value is a tensor at all. `pending` marks the result of an asynchronous copy;
     whether that is still unfinished tells the flow of its `buffers` (see `pending`). None: they are not followed.
     """
 
-    __slots__ = ("buffers", "dtype", "memory", "ndim", "pending", "place", "sure", "why")
+    __slots__ = ("buffers", "dtype", "memory", "ndim", "pending", "place", "size", "sure", "why")
 
     def __init__(
         self,
@@ -108,6 +109,7 @@ class Tensor(Value):
         memory: str | None = None,
         pending: bool = False,
         buffers: Buffers | None = None,
+        size: str | None = None,
     ) -> None:
         self.place = place
         self.dtype = dtype
@@ -118,8 +120,9 @@ class Tensor(Value):
         self.pending = pending
         self.buffers = buffers
         self.key = ("T", place, dtype, ndim, sure, memory)
-        if buffers is not None:
-            self.key = (*self.key, buffers)
+        self.size = size
+        if buffers is not None or size is not None:
+            self.key = (*self.key, buffers, size)
 
     def but(self, **changes: Any) -> Tensor:
         """Return a copy with some fields changed."""
@@ -132,7 +135,7 @@ class Tensor(Value):
         return bool(self.place & GPU)
 
 
-TENSOR_FIELDS = ("place", "dtype", "ndim", "why", "sure", "memory", "pending", "buffers")
+TENSOR_FIELDS = ("place", "dtype", "ndim", "why", "sure", "memory", "pending", "buffers", "size")
 
 
 class Const(Value):
@@ -513,6 +516,7 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
         a.memory if a.memory == b.memory else None,
         a.pending or b.pending,
         joined_buffers(a, b),
+        a.size if a.size == b.size else None,
     )
 
 
