@@ -71,6 +71,16 @@ WRONG_FAULTS = {
     "marked_without_wait.py": ["line 10 is marked and did not wait"],
     "twin_differs.py": ["scaled_fixed returns something else than scaled"],
     "raises.py": ["shapes_do_not_fit raised RuntimeError"],
+    "hazard_without_a_race.py": ["line 13 is marked and shows no hazard"],
+    "hazard_that_waits.py": [
+        "line 10 waited and is not marked as a wait",
+        "line 10 is marked and shows no hazard",
+    ],
+    "hazard_without_a_mark.py": ["reads_twice has a hazard that is not marked"],
+    "hazard_twin_races.py": [
+        "reads_early_fixed has a hazard that is not marked",
+        "reads_early_fixed returns something else than reads_early",
+    ],
 }
 
 
