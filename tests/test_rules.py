@@ -596,3 +596,47 @@ def test_every_kind_can_be_worded_on_any_node() -> None:
 def test_shorten() -> None:
     assert shorten("f(\n    a,  # first\n    b,\n)") == "f(a, b)"
     assert shorten("x" * 80) == "x" * 59 + "…"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "part", "message", "help_text"),
+    [
+        (
+            "took = time.perf_counter() - start",
+            "early-clock",
+            "time.perf_counter()",
+            "`time.perf_counter()` is read while the GPU still works (see line 7): "
+            "the time leaves out what is only queued by then",
+            "time the work with a pair of events (`enable_timing=True`), or wait for it before the clock is read: "
+            "`torch.cuda.synchronize()`",
+        ),
+        (
+            "took = start.elapsed_time(end)",
+            "early-elapsed",
+            "start.elapsed_time(end)",
+            "`start.elapsed_time(end)`: `start` and `end` are not known to have happened, and it raises if they have "
+            "not",
+            "call `end.synchronize()` before this line, or ask `end.query()` first",
+        ),
+        (
+            "took = a[0].elapsed_time(a[1])",
+            "untimed-event",
+            "a[0].elapsed_time(a[1])",
+            "`a[0].elapsed_time(a[1])` raises: an event of the two was made without `enable_timing=True`",
+            "make both events with `torch.cuda.Event(enable_timing=True)`",
+        ),
+        (
+            "torch.cuda.synchronize()",
+            "timing-wait",
+            "torch.cuda.synchronize()",
+            "`torch.cuda.synchronize()`: the host waits in hot code, only to take the time",
+            "record events with `enable_timing=True` around the work and read `elapsed_time` one step later, or wait "
+            "only when a profile is asked for",
+        ),
+    ],
+)
+def test_measurements(text: str, kind: str, part: str, message: str, help_text: str) -> None:
+    assert worded(text, kind, part, related=(Reason("work is queued here", "/project/model.py", 7),)) == (
+        message,
+        help_text,
+    )

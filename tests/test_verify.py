@@ -162,3 +162,17 @@ def test_the_rule_page_shows_the_evidence() -> None:
         sentence,
     )
     assert list(confirmed("SF999")) == []
+
+
+def test_the_page_of_a_hazard_tells_of_wrong_outcomes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    twin = {"name": "f", "equal": True, "before_ms": 0.1, "after_ms": 30.0}
+    right = {"marks": {"4": ["SF501"], "9": ["SF501", "SF403"]}, "twins": [twin], "faults": []}
+    wrong = {"marks": {"4": ["SF501"]}, "twins": [], "faults": ["line 4 is marked and shows no hazard"]}
+    fixtures = {"fixtures/SF501-x/a.py": right, "fixtures/SF501-x/b.py": wrong}
+    found = {"gpu": "G", "torch": "2.11", "date": "2026-01-01", "queued_ms": 30.0, "fixtures": fixtures}
+    (tmp_path / "e.json").write_text(json.dumps(found), encoding="utf-8")
+    monkeypatch.setattr("syncfinder.rules.evidence.folder", lambda: tmp_path)
+    assert list(confirmed("SF501")) == [
+        "Confirmed on G, torch 2.11, 2026-01-01: 2 of 3 places: "
+        "what comes out is wrong until the host waits there, and right with a fix (1 fixes)."
+    ]

@@ -39,7 +39,7 @@ def _sentence(code: str, found: dict[str, Any], verdicts: list[dict[str, Any]]) 
     text = f"Confirmed on {found['gpu']}, torch {found['torch']}, {found['date']}: {agreeing} of {marked} places"
     twins = [t for v in verdicts for t in v["twins"]]
     if load()[code].shown_by == "outcome":
-        return f"{text}: what comes out is wrong until the host waits there ({len(twins)} fixed forms are right)."
+        return f"{text}: what comes out is wrong until the host waits there, and right with a fix ({len(twins)} fixes)."
     if not twins:
         return text + "."
     before = statistics.median(t["before_ms"] for t in twins)
