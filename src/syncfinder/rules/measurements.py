@@ -17,8 +17,8 @@ def _call(spot: Spot) -> str:
 
 def _clock(spot: Spot) -> Words:
     since = f" (see line {spot.site.related[0].line})" if spot.site.related else ""
-    message = f"`{_call(spot)}` is read while the GPU still works{since}: the time leaves out what is only queued by then"
-    return message, (
+    clock = f"`{_call(spot)}` is read while the GPU still works{since}"
+    return f"{clock}: the time leaves out what is only queued by then", (
         "time the work with a pair of events (`enable_timing=True`), or wait for it before the clock is read: "
         "`torch.cuda.synchronize()`"
     )
