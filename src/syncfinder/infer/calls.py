@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from syncfinder.infer import fields, policy
+from syncfinder.infer import fields, policy, sharing
 from syncfinder.infer.annotations import from_annotation
 from syncfinder.infer.classes import find_method, implementations, is_dataset, is_promise, plain_fields, record
 from syncfinder.infer.definitions import bind_definitions
@@ -15,7 +15,7 @@ from syncfinder.infer.frame import Effect, Frame
 from syncfinder.infer.hazards import as_parameter, conclude, replay
 from syncfinder.infer.hinting import apply_hint
 from syncfinder.infer.measuring import NOTHING, called
-from syncfinder.infer.pending import Action
+from syncfinder.infer.pending import FLOW, Action
 from syncfinder.infer.project import MAX_DEPTH, MAX_SHAPES
 from syncfinder.infer.values import (
     ASSUMED,
@@ -533,6 +533,8 @@ def run(function: Function, values: dict[str, Value], generic: bool) -> Summary:
     falls = run_block(node.body, frame)
     if frame.suspects:
         conclude(frame)
+    if FLOW in frame.env:
+        sharing.keep(frame)
     return Summary(result(function, frame, falls, values), frame.effects, tuple(frame.log), frame.pace)
 
 

@@ -25,6 +25,8 @@ ELSEWHERE = frozenset({
     "event-wait", "stream-wait", "device-wait", "early-read", "early-write", "cross-stream", "wrong-stream-record",
     "slow-copy", "pin", "unrecorded-event", "early-clock", "early-elapsed", "untimed-event",
 })  # fmt: skip
+# A wait costs nothing in set-up code; wrong data do harm wherever they are made.
+WRONG = frozenset({"early-read", "early-write", "cross-stream", "wrong-stream-record", "unrecorded-event"})
 LEVELS: dict[str | None, Level] = {"setup": "info", "error-path": "info", "debug": "info", "boundary": "info"}
 
 
@@ -213,7 +215,7 @@ class Frame:
             dtype=dtype,
             ndim=ndim,
             confidence=CONFIDENCE[sure],
-            level=LEVELS.get(context, "warning"),
+            level="warning" if context == "setup" and kind in WRONG else LEVELS.get(context, "warning"),
             context=context or ("loop" if self.repeats else None),
             function=self.qualname,
             why=why,

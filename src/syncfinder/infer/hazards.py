@@ -162,8 +162,14 @@ def bound(value: Tensor, node: ast.Assign, frame: Frame) -> Tensor:
         return value
     buffers = fresh_buffer(source, frame)
     (buffer,) = buffers
-    give(value, buffer, True, source, frame)
+    if not is_bare(source):
+        give(value, buffer, True, source, frame)
     return value.but(buffers=buffers)
+
+
+def is_bare(source: ast.expr) -> bool:
+    """Return whether memory is only allocated (torch.empty, x.new_empty): nothing is written there."""
+    return isinstance(source, ast.Call) and "empty" in last_name(source.func)
 
 
 def launch_copy(node: ast.expr, frame: Frame) -> None:

@@ -178,7 +178,8 @@ def is_upload(arguments: Arguments, receiver: ast.expr, frame: Frame) -> bool:
     device = overlay.target_of(arguments, frame)[0]
     flag = arguments.keywords.get("non_blocking")
     moves = device is not None and bool(device.place & GPU) and truthy(flag)
-    return moves and not policy.named_like_module(receiver)
+    named = receiver.value if isinstance(receiver, ast.Subscript) else receiver
+    return moves and not policy.named_like_module(named)
 
 
 def logged(name: str, arguments: Arguments, frame: Frame) -> Value:

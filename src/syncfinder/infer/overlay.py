@@ -275,8 +275,9 @@ def copy_(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) ->
             act(frame, HERE)
         elif found is not None and found.place == CPU and tensor.waits and found.memory == "pageable":
             slow_upload(found, tensor, node, frame, "Tensor.copy_")
-        elif found is not None and found.waits and tensor.place == CPU and tensor.memory == "pinned":
-            start_copy(found, tensor.buffers, True, node, frame)
+        elif tensor.place == CPU and tensor.memory == "pinned" and (found is None or found.waits):
+            # nobody asks for a copy within the host not to block
+            start_copy(found or Tensor(ASSUMED, sure=LIKELY), tensor.buffers, True, node, frame)
         elif found is not None and found.place == CPU and found.memory == "pinned" and tensor.waits:
             start_copy(tensor, found.buffers, False, node, frame)
         return tensor.but(pending=tensor.place == CPU)

@@ -21,6 +21,7 @@ from syncfinder.infer.values import (
     Dtype,
     Function,
     ModuleValue,
+    Origin,
     Union,
     Value,
     join_all,
@@ -29,6 +30,7 @@ from syncfinder.infer.values import (
 from syncfinder.sites.site import CONFIDENCES, Reason, Site, Span
 
 if TYPE_CHECKING:
+    from syncfinder.infer.sharing import Shared
     from syncfinder.source.file import SourceFile
     from syncfinder.torchmodel.model import Model
 
@@ -89,6 +91,7 @@ class Module:
         self.speaks_torch = "torch" in file.text
         self.speaks_arrays = "numpy" in file.text or "pandas" in file.text
         self.speaks_streams = any(word in file.text for word in ("tream(", "wait_stream", "record_stream"))
+        self.speaks_copies = "non_blocking" in file.text
         self.revealed: dict[int, Value] = {}
         self.hints = project.hints_of(file)
         self._scans: dict[int, Scan] = {}
@@ -197,6 +200,7 @@ class Project:
         self.callers: dict[Function, set[Function]] = {}
         self.found: dict[tuple[Path, str, int], Value | None] = {}
         self.disproved: set[Reason] | None = None
+        self.shared: dict[Origin, Shared] = {}  # buffers that outlive a call
         self.tested = False  # what is evaluated just now is called by a test, with its arguments
         self.depth = 0
         self.runs = 0
