@@ -148,7 +148,7 @@ def _relative(path: Path, root: Path) -> str:
 def _load(path: Path) -> types.ModuleType:
     spec = importlib.util.spec_from_file_location(f"fixture_{path.stem}", path.resolve())
     assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
 
