@@ -17,8 +17,10 @@ from syncfinder.infer.hinting import apply_hint
 from syncfinder.infer.names import last_name
 from syncfinder.infer.narrow import branch, keep_test, test
 from syncfinder.infer.operators import operate
+from syncfinder.infer.pending import EVERYTHING, FLOW, act
 from syncfinder.infer.project import ImportName
 from syncfinder.infer.reading import read_any
+from syncfinder.infer.scan import root_name
 from syncfinder.infer.subscripts import read_subscript, write_subscript
 from syncfinder.infer.values import (
     ASSUMED,
@@ -36,8 +38,10 @@ from syncfinder.infer.values import (
     Mapping,
     Sequence,
     Tensor,
+    UnknownValue,
     Value,
     join,
+    members,
 )
 
 
@@ -239,21 +243,34 @@ def is_type_checking(node: ast.expr) -> bool:
 
 def with_block(node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
     context, place, stream = frame.context, frame.default_place, frame.stream
+    managers: list[tuple[Value, ast.expr]] = []
     for item in node.items:
         value = evaluate(item.context_expr, frame)
         if isinstance(value, Device):
             frame.default_place = value.place
         streams.entered(value, frame)
+        managers.append((value, item.context_expr))
         if frame.context is None and is_boundary(item.context_expr):
             frame.context = "boundary"
         if item.optional_vars is not None:
             assign(item.optional_vars, entered(value, frame, item.context_expr), frame, None)
     falls = run_block(node.body, frame)
     frame.context, frame.default_place, frame.stream = context, place, stream
-    if frame.exits:
-        for item in reversed(node.items):
-            leave(item.context_expr, frame)
+    if FLOW in frame.env:
+        for value, manager in reversed(managers):
+            left(value, manager, frame)
     return falls
+
+
+def left(value: Value, node: ast.expr, frame: Frame) -> None:
+    """A block is left: what its manager waits for then is done after it."""
+    leave(node, frame)
+    for member in members(value):
+        method = classes.find_method(member.cls, "__exit__") if isinstance(member, Instance) else None
+        if method is not None:
+            call_function(method, Arguments([member, NONE, NONE, NONE], [None] * 4), node, frame)
+        elif isinstance(member, UnknownValue) and not (isinstance(node, ast.Call) and root_name(node.func) == "torch"):
+            act(frame, EVERYTHING)
 
 
 def is_boundary(node: ast.expr) -> bool:
