@@ -5,6 +5,7 @@ Its results are committed: CI has no GPU, and asks that they are of the fixtures
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sys
@@ -16,8 +17,9 @@ import pytest
 from syncfinder.check import check
 from syncfinder.cli import main
 from syncfinder.config import Settings
+from syncfinder.report.verify import table
 from syncfinder.rules.evidence import confirmed
-from syncfinder.runtime.fixture import Place, Seen, Verdict, compare, digest, fixture_files, marks
+from syncfinder.runtime.fixture import Hazard, Place, Seen, Twin, Verdict, compare, digest, fixture_files, marks
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = sorted((ROOT / "fixtures").rglob("*.py"))
@@ -175,4 +177,23 @@ def test_the_page_of_a_hazard_tells_of_wrong_outcomes(monkeypatch: pytest.Monkey
     assert list(confirmed("SF501")) == [
         "Confirmed on G, torch 2.11, 2026-01-01: 2 of 3 places: "
         "what comes out is wrong until the host waits there, and right with a fix (1 fixes)."
+    ]
+
+
+def test_the_table_counts_lines_that_waited_and_lines_that_showed_a_hazard() -> None:
+    found = Verdict("f.py", "", marks(TEXT), [Seen(3, [], True, False)])
+    found.hazards = [Hazard(5, "f", "wait before"), Hazard(5, "g", "wait after")]
+    found.twins = [Twin("f", True, 30.0, 0.5, 0.1, 0.1)]
+    stream = io.StringIO()
+    table([found], stream, color=False)
+    row = next(line for line in stream.getvalue().split("\n") if "f.py" in line)
+    assert [cell.strip() for cell in row.split("│")[1:-1]] == [
+        "f.py",
+        "2",
+        "1",
+        "1",
+        "1 of 1",
+        "30.00 ms",
+        "0.50 ms",
+        "agrees",
     ]
