@@ -260,7 +260,7 @@ def touch(action: Touch, frame: Frame, call: ast.expr | None) -> None:
         site = found(action, work)
         if action.module.checked:
             action.module.add_site(site, action.function, called=True)
-        elif call is not None and frame.module.checked:
+        elif call is not None and action.module.library and frame.module.checked:
             frame.module.add_site(replace(site, **place_of(call, frame)), frame.function, called=True)
     act(frame, action)
 
