@@ -12,13 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from syncfinder.infer.frame import CONFIDENCE
-from syncfinder.infer.pending import Make, Touch, Wait, Work, flow_of
-from syncfinder.infer.values import LIKELY, POSSIBLE, Class, Origin
+from syncfinder.infer.pending import Make, Touch, Wait, Work, flow_of, overlap
+from syncfinder.infer.values import LIKELY, POSSIBLE, Class
 
 if TYPE_CHECKING:
     from syncfinder.infer.frame import Frame
     from syncfinder.infer.project import Project
-    from syncfinder.infer.values import Function
 
 
 @dataclass(slots=True)
@@ -70,18 +69,13 @@ def link(project: Project) -> None:
             touch = access.touch
             if access.guarded or not touch.module.checked:
                 continue
-            (buffer,) = touch.buffers
-            works = [
-                w
-                for w, users in shared.left.items()
-                if (touch.writes != w.writes) and not users.isdisjoint(access.users) and not (w.buffer.several)
-            ]
+            met = [w for w, users in shared.left.items() if touch.writes != w.writes and users & access.users]
+            works = [w for w in met if not w.buffer.several and any(overlap(w.buffer, b) for b in touch.buffers)]
             if works:
-                sure = LIKELY if touch.writes in guarded else POSSIBLE
-                publish(touch, works[0], sure, touch.function)
+                publish(touch, works[0], LIKELY if touch.writes in guarded else POSSIBLE)
 
 
-def publish(touch: Touch, work: Work, sure: int, function: Function | None) -> None:
-    facts = {**touch.site.facts, "copy": "to-host" if work.writes else "to-device", "later": True}
+def publish(touch: Touch, work: Work, sure: int) -> None:
+    facts = {**touch.site.facts, "copy": "to-host" if work.writes else "to-device"}
     site = replace(touch.site, confidence=CONFIDENCE[sure], why=(work.reason,), related=(work.reason,), facts=facts)
-    touch.module.add_site(site, function, called=True)
+    touch.module.add_site(site, touch.function, called=True)
