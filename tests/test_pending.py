@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from syncfinder.infer.buffers import Buffer, Origin
 from syncfinder.infer.pending import (
     CURRENT,
     EMPTY,
@@ -20,7 +21,6 @@ from syncfinder.infer.pending import (
     distinct,
     overlap,
 )
-from syncfinder.infer.values import Buffer, Origin
 from syncfinder.sites.site import Reason
 
 SIDE: Origin = ("site", "a.py", 1, 0)

@@ -12,7 +12,7 @@ from syncfinder.infer.classes import find_method, implementations, is_dataset, i
 from syncfinder.infer.definitions import bind_definitions
 from syncfinder.infer.dispatch import evaluate, run_block
 from syncfinder.infer.frame import Effect, Frame
-from syncfinder.infer.hazards import as_parameter, conclude, replay
+from syncfinder.infer.hazards import as_parameter, conclude, replay, speaks_of_streams
 from syncfinder.infer.hinting import apply_hint
 from syncfinder.infer.measuring import NOTHING, called
 from syncfinder.infer.pending import FLOW, Action
@@ -153,13 +153,6 @@ class Facts:
         self.streams = function.module.speaks_streams and speaks_of_streams(function)
         self.base: dict[str, Value] | None = None
         self.promised: Value | None = None
-
-
-def speaks_of_streams(function: Function) -> bool:
-    """Return whether a function's source speaks of streams."""
-    node = function.node
-    lines = function.module.file.lines[node.lineno - 1 : node.end_lineno or node.lineno]
-    return any("stream" in line.lower() for line in lines)
 
 
 def names_device(word: object) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from syncfinder.infer.buffers import Buffer, Origin
 from syncfinder.infer.hazards import origin_of, touch
 from syncfinder.infer.pending import Start, Touch, Work, act
 from syncfinder.infer.torchcalls import truthy
-from syncfinder.infer.values import CERTAIN, Buffer, Library, Origin, Value
+from syncfinder.infer.values import CERTAIN, Library, Value
 
 if TYPE_CHECKING:
     from syncfinder.infer.calls import Arguments

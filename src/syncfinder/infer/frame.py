@@ -6,9 +6,10 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from syncfinder.infer.buffers import Origin
 from syncfinder.infer.measuring import NOTHING, for_timing, waited
 from syncfinder.infer.pending import CURRENT, EVERYTHING, FLOW, HERE, Action, Work, act, copied_to_host
-from syncfinder.infer.values import CERTAIN, CPU, CUDA, GPU, LIKELY, Class, Function, Origin, Tensor, Value, join
+from syncfinder.infer.values import CERTAIN, CPU, CUDA, GPU, LIKELY, Class, Function, Tensor, Value, join
 from syncfinder.sites.site import KINDS, Confidence, Hop, Level, Reason, Site
 
 if TYPE_CHECKING:

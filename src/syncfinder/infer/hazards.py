@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from syncfinder.infer.buffers import Buffer, Buffers, Origin
 from syncfinder.infer.frame import CONFIDENCE
 from syncfinder.infer.names import last_name, path_of
 from syncfinder.infer.pending import (
@@ -40,11 +41,8 @@ from syncfinder.infer.values import (
     CUDA,
     LIKELY,
     Array,
-    Buffer,
-    Buffers,
     Library,
     Mapping,
-    Origin,
     Sequence,
     Tensor,
     Union,
@@ -142,6 +140,13 @@ def give(tensor: Tensor, buffer: Buffer, writes: bool, node: ast.AST, frame: Fra
     reason = frame.reason("another stream writes it here" if writes else "another stream reads it here", node)[0]
     sure = CERTAIN if tensor.place == CUDA else LIKELY
     act(frame, Start(Work(buffer, writes, frame.stream, reason, sure, host=False)), told=False)
+
+
+def speaks_of_streams(function: Function) -> bool:
+    """Return whether a function's source speaks of streams."""
+    node = function.node
+    lines = function.module.file.lines[node.lineno - 1 : node.end_lineno or node.lineno]
+    return any("stream" in line.lower() for line in lines)
 
 
 MAX_WORK = 96  # what a function leaves open; past that, GPU memory is not followed

@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from syncfinder.infer.buffers import Buffer, Origin
 from syncfinder.infer.measuring import waited
-from syncfinder.infer.values import Buffer, Joining, Origin
+from syncfinder.infer.values import Joining
 
 if TYPE_CHECKING:
     from syncfinder.infer.frame import Frame

@@ -9,6 +9,7 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from syncfinder.infer.buffers import Origin
 from syncfinder.infer.dispatch import run_block
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.names import is_test
@@ -21,7 +22,6 @@ from syncfinder.infer.values import (
     Dtype,
     Function,
     ModuleValue,
-    Origin,
     Union,
     Value,
     join_all,

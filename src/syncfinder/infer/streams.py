@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from syncfinder.infer import elapsed
+from syncfinder.infer.buffers import Origin
 from syncfinder.infer.hazards import asked, made_at, origin_of, recorded
 from syncfinder.infer.pending import CURRENT, Make, Order, Record, Wait, act
-from syncfinder.infer.values import NONE, UNKNOWN, Api, Library, Origin, Value
+from syncfinder.infer.values import NONE, UNKNOWN, Api, Library, Value
 
 if TYPE_CHECKING:
     from syncfinder.infer.calls import Arguments

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from syncfinder.infer import policy
 from syncfinder.infer.annotations import from_annotation
+from syncfinder.infer.buffers import Buffers
 from syncfinder.infer.calls import Arguments, call_function
 from syncfinder.infer.classes import find_method
 from syncfinder.infer.dispatch import E, evaluate
@@ -28,7 +29,6 @@ from syncfinder.infer.values import (
     UNKNOWN,
     Api,
     Array,
-    Buffers,
     Const,
     Device,
     Flag,

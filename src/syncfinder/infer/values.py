@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from syncfinder.infer.buffers import Buffers, Origin, join_buffers
 from syncfinder.sites.site import Reason
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ MAX_CALLABLES = 8  # of the functions in a table, each may be the one that is ca
 MAX_ITEMS = 16
 
 Why = tuple[Reason, ...]
-# Where a stream, an event or a buffer comes from: the place that made it, a parameter, or the path that names it.
-Origin = tuple[Any, ...]
 
 
 class Value:
@@ -39,30 +38,6 @@ class Value:
         from syncfinder.infer.showing import show  # for people who debug; showing knows all values
 
         return show(self)
-
-
-class Buffer(NamedTuple):
-    """Memory that unfinished work may read or write.
-
-    `several`: one of the buffers that are made at one place. `part`: the index by which it is a part of what was made
-    there; empty for the whole.
-    """
-
-    origin: Origin
-    several: bool = False
-    part: str = ""
-
-
-Buffers = frozenset[Buffer]
-MAX_BUFFERS = 4
-
-
-def join_buffers(a: Buffers | None, b: Buffers | None) -> Buffers | None:
-    """Return the buffers that either may be; None (not known) where one is not known, or where they are too many."""
-    if a is b or a is None or b is None:
-        return a if a is b else None
-    both = a | b
-    return both if len(both) <= MAX_BUFFERS else None
 
 
 class UnknownValue(Value):
