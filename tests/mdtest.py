@@ -22,6 +22,7 @@ from pathlib import Path
 from syncfinder.finding import Finding
 from syncfinder.infer.engine import hot_functions, infer, sites_of
 from syncfinder.infer.project import Project
+from syncfinder.infer.sharing import link
 from syncfinder.infer.showing import show
 from syncfinder.sites.site import CONFIDENCES
 from syncfinder.source.decode import parse, read
@@ -120,6 +121,7 @@ def analyse(names: list[str], root: Path) -> dict[str, Observed]:
             file = read(path)
             module = project.add(path, file, parse(file), checked=True)
         infer(module)
+    link(project)
     hot = hot_functions(project)
     out = {}
     for name, path in paths.items():

@@ -61,7 +61,7 @@ def test_every_kind_has_exactly_one_rule() -> None:
 
 def test_rules_say_everything() -> None:
     rules = load()
-    assert len(rules) == 31
+    assert len(rules) == 42
     for code, rule in rules.items():
         assert rule.code == code
         assert (folder() / f"{code}-{rule.name}.toml").is_file()
@@ -614,3 +614,128 @@ def test_every_kind_can_be_worded_on_any_node() -> None:
 def test_shorten() -> None:
     assert shorten("f(\n    a,  # first\n    b,\n)") == "f(a, b)"
     assert shorten("x" * 80) == "x" * 59 + "…"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "part", "message", "help_text"),
+    [
+        (
+            "took = time.perf_counter() - start",
+            "early-clock",
+            "time.perf_counter()",
+            "`time.perf_counter()` is read while the GPU still works (see line 7): "
+            "the time leaves out what is only queued by then",
+            "time the work with a pair of events (`enable_timing=True`), or wait for it before the clock is read: "
+            "`torch.cuda.synchronize()`",
+        ),
+        (
+            "took = start.elapsed_time(end)",
+            "early-elapsed",
+            "start.elapsed_time(end)",
+            "`start.elapsed_time(end)`: `start` and `end` are not known to have happened, and it raises if they have "
+            "not",
+            "call `end.synchronize()` before this line, or ask `end.query()` first",
+        ),
+        (
+            "took = a[0].elapsed_time(a[1])",
+            "untimed-event",
+            "a[0].elapsed_time(a[1])",
+            "`a[0].elapsed_time(a[1])` raises: an event of the two was made without `enable_timing=True`",
+            "make both events with `torch.cuda.Event(enable_timing=True)`",
+        ),
+        (
+            "torch.cuda.synchronize()",
+            "timing-wait",
+            "torch.cuda.synchronize()",
+            "`torch.cuda.synchronize()`: the host waits in hot code, only to take the time",
+            "record events with `enable_timing=True` around the work and read `elapsed_time` one step later, or wait "
+            "only when a profile is asked for",
+        ),
+    ],
+)
+def test_measurements(text: str, kind: str, part: str, message: str, help_text: str) -> None:
+    assert worded(text, kind, part, related=(Reason("work is queued here", "/project/model.py", 7),)) == (
+        message,
+        help_text,
+    )
+
+
+# Asynchronous hazards.
+
+COPY = (Reason("the copy to the host starts here", "/project/model.py", 7),)
+
+
+def hazard(text: str, kind: str, part: str, **facts: Any) -> tuple[str, str]:
+    return worded(text, kind, part, related=COPY, facts=facts)
+
+
+def test_early_reads() -> None:
+    help_text = (
+        "record an event on the copy's stream right after the copy, and call `event.synchronize()` before this line"
+    )
+    assert hazard("return host.tolist()", "early-read", "host.tolist()") == (
+        "the host reads `host` before the copy in line 7 is known to be done: the values may be old",
+        help_text,
+    )
+    assert hazard("return native.plan(q, host)", "early-read", "host", call=True) == (
+        "`host` is given to `native.plan`, which may read it before the copy in line 7 is known to be done",
+        help_text,
+    )
+
+
+def test_early_writes() -> None:
+    assert hazard("staging[:n] = ids", "early-write", "staging[:n]", copy="to-device")[0] == (
+        "`staging[:n]` is written on the host while the copy in line 7 may still read it: the GPU may get the new "
+        "values"
+    )
+    assert hazard("host.zero_()", "early-write", "host.zero_()", copy="to-host")[0] == (
+        "`host` is written on the host while the copy in line 7 may still write it"
+    )
+
+
+def test_cross_stream_use() -> None:
+    assert hazard("y = x + 1", "cross-stream", "x + 1", use="read")[0] == (
+        "`x + 1` is used on this stream, and nothing orders it after the work of another (the copy in line 7)"
+    )
+    assert hazard("x.record_stream(s)", "cross-stream", "x.record_stream(s)", use="own stream")[0] == (
+        "`x` is recorded on the very stream that it was made on, which has no effect"
+    )
+    assert hazard('self.x = self.x.to("cpu", non_blocking=True)', "cross-stream", 'self.x.to("cpu", non_blocking=True)',
+                  use="freed")[0] == (
+        '`self.x.to("cpu", non_blocking=True)`: the last reference to the source is dropped while another stream '
+        "still copies it"
+    )  # fmt: skip
+
+
+def test_slow_copies() -> None:
+    assert hazard("y = x.to(d, non_blocking=True)", "slow-copy", "x.to(d, non_blocking=True)", way="to-device") == (
+        "`x.to(d, non_blocking=True)` may make the host wait in spite of `non_blocking=True`: the source is pageable",
+        "pin the source, `x.pin_memory()` or `pin_memory=True` where it is made, and leave it unchanged until the copy "
+        "is done",
+    )
+    assert hazard("h.copy_(x, non_blocking=True)", "slow-copy", "h.copy_(x, non_blocking=True)", way="to-host")[0] == (
+        "`h.copy_(x, non_blocking=True)`: the host waits in spite of `non_blocking=True`: the destination is pageable "
+        "or strided"
+    )
+
+
+def test_events_that_stand_for_nothing() -> None:
+    assert hazard("done.synchronize()", "unrecorded-event", "done.synchronize()") == (
+        "`done` was never recorded: waiting for it, or asking it, says nothing",
+        "`done.record()` on the stream of the work that matters, after that work was queued",
+    )
+    assert hazard("done.record()", "wrong-stream-record", "done.record()")[0] == (
+        "`done.record()` records on a stream that was given nothing: the copy in line 7 is on another one"
+    )
+
+
+def test_a_hazard_tells_the_copy_as_a_related_place() -> None:
+    file = source("return host.tolist()\n")
+    found = word(file, [site(file, "early-read", "host.tolist()", related=COPY)])[0]
+    assert found.to_json()["related"] == [
+        {
+            "message": "the copy to the host starts here",
+            "filename": "/project/model.py",
+            "location": {"row": 7, "column": 1},
+        }
+    ]

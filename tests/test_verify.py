@@ -5,6 +5,7 @@ Its results are committed: CI has no GPU, and asks that they are of the fixtures
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sys
@@ -17,8 +18,9 @@ import pytest
 from syncfinder.check import check
 from syncfinder.cli import main
 from syncfinder.config import Settings
+from syncfinder.report.verify import table
 from syncfinder.rules.evidence import confirmed
-from syncfinder.runtime.fixture import Place, Seen, Verdict, compare, digest, fixture_files, marks
+from syncfinder.runtime.fixture import Hazard, Place, Seen, Twin, Verdict, compare, digest, fixture_files, marks
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = sorted((ROOT / "fixtures").rglob("*.py"))
@@ -72,6 +74,16 @@ WRONG_FAULTS = {
     "marked_without_wait.py": ["line 10 is marked and did not wait"],
     "twin_differs.py": ["scaled_fixed returns something else than scaled"],
     "raises.py": ["shapes_do_not_fit raised RuntimeError"],
+    "hazard_without_a_race.py": ["line 13 is marked and shows no hazard"],
+    "hazard_that_waits.py": [
+        "line 10 waited and is not marked as a wait",
+        "line 10 is marked and shows no hazard",
+    ],
+    "hazard_without_a_mark.py": ["reads_twice has a hazard that is not marked"],
+    "hazard_twin_races.py": [
+        "reads_early_fixed has a hazard that is not marked",
+        "reads_early_fixed returns something else than reads_early",
+    ],
 }
 
 
@@ -172,3 +184,36 @@ def test_the_rule_page_shows_the_evidence() -> None:
         sentence,
     )
     assert list(confirmed("SF999")) == []
+
+
+def test_the_page_of_a_hazard_tells_of_wrong_outcomes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    twin = {"name": "f", "equal": True, "before_ms": 0.1, "after_ms": 30.0}
+    right = {"marks": {"4": ["SF501"], "9": ["SF501", "SF403"]}, "twins": [twin], "faults": []}
+    wrong = {"marks": {"4": ["SF501"]}, "twins": [], "faults": ["line 4 is marked and shows no hazard"]}
+    fixtures = {"fixtures/SF501-x/a.py": right, "fixtures/SF501-x/b.py": wrong}
+    found = {"gpu": "G", "torch": "2.11", "date": "2026-01-01", "queued_ms": 30.0, "fixtures": fixtures}
+    (tmp_path / "e.json").write_text(json.dumps(found), encoding="utf-8")
+    monkeypatch.setattr("syncfinder.rules.evidence.folder", lambda: tmp_path)
+    assert list(confirmed("SF501")) == [
+        "Confirmed on G, torch 2.11, 2026-01-01: 2 of 3 places: "
+        "what comes out is wrong until the host waits there, and right with a fix (1 fixes)."
+    ]
+
+
+def test_the_table_counts_lines_that_waited_and_lines_that_showed_a_hazard() -> None:
+    found = Verdict("f.py", "", marks(TEXT), [Seen(3, [], True, False)])
+    found.hazards = [Hazard(5, "f", "wait before"), Hazard(5, "g", "wait after")]
+    found.twins = [Twin("f", True, 30.0, 0.5, 0.1, 0.1)]
+    stream = io.StringIO()
+    table([found], stream, color=False)
+    row = next(line for line in stream.getvalue().split("\n") if "f.py" in line)
+    assert [cell.strip() for cell in row.split("│")[1:-1]] == [
+        "f.py",
+        "2",
+        "1",
+        "1",
+        "1 of 1",
+        "30.00 ms",
+        "0.50 ms",
+        "agrees",
+    ]

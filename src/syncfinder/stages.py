@@ -111,6 +111,7 @@ def observe_here(
     """
     from syncfinder.infer.engine import hot_functions, infer, sites_of
     from syncfinder.infer.project import Project
+    from syncfinder.infer.sharing import link
     from syncfinder.source.comments import speaks
     from syncfinder.source.decode import parse
     from syncfinder.source.modules import Roots
@@ -139,6 +140,7 @@ def observe_here(
             observed.failed.add(path)
         if done is not None:
             done()
+    link(project)
     hot = hot_functions(project)
     for path, module in project.modules.items():
         if module is not None and module.checked and module.sites:

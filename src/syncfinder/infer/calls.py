@@ -6,13 +6,16 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from syncfinder.infer import fields, policy
+from syncfinder.infer import fields, policy, sharing
 from syncfinder.infer.annotations import from_annotation
 from syncfinder.infer.classes import find_method, implementations, is_dataset, is_promise, plain_fields, record
 from syncfinder.infer.definitions import bind_definitions
 from syncfinder.infer.dispatch import evaluate, run_block
 from syncfinder.infer.frame import Effect, Frame
+from syncfinder.infer.hazards import as_parameter, conclude, replay, speaks_of_streams
 from syncfinder.infer.hinting import apply_hint
+from syncfinder.infer.measuring import NOTHING, called
+from syncfinder.infer.pending import FLOW, Action
 from syncfinder.infer.project import MAX_DEPTH, MAX_SHAPES
 from syncfinder.infer.values import (
     ASSUMED,
@@ -93,11 +96,23 @@ class Arguments:
 
 
 class Summary:
-    """What a call of a function with one shape of arguments gives: a value, and the waits inside unchecked code."""
+    """What a call of a function with one shape of arguments gives: a value, and the waits inside unchecked code.
 
-    __slots__ = ("effects", "tested", "value")
+    `log`: what it gives to streams and waits for, in order; `pace`: whether it queues work or waits at all.
+    """
 
-    def __init__(self, value: Value, effects: list[Effect], tested: bool = False) -> None:
+    __slots__ = ("effects", "log", "pace", "tested", "value")
+
+    def __init__(
+        self,
+        value: Value,
+        effects: list[Effect],
+        log: tuple[Action, ...] = (),
+        pace: int = NOTHING,
+        tested: bool = False,
+    ) -> None:
+        self.log = log
+        self.pace = pace
         self.tested = tested  # only tests call it so: its sites are not published
         self.value = value
         self.effects = effects
@@ -109,7 +124,7 @@ GENERIC = "generic"
 class Facts:
     """What is derived from a function's definition once: its parameters with defaults, whether it is host code."""
 
-    __slots__ = ("base", "defaults", "host", "kernel", "names", "parameters", "promise", "promised", "setup")
+    __slots__ = ("base", "defaults", "host", "kernel", "names", "parameters", "promise", "promised", "setup", "streams")
 
     def __init__(self, function: Function) -> None:
         args = function.node.args
@@ -136,6 +151,7 @@ class Facts:
         self.kernel = policy.is_kernel(function.decorators)
         self.setup = function.module.project.setup.have(function.name, function.module.name, function.qualname)
         self.promise = owner is not None and is_promise(function)
+        self.streams = function.module.speaks_streams and speaks_of_streams(function)
         self.base: dict[str, Value] | None = None
         self.promised: Value | None = None
 
@@ -234,6 +250,7 @@ def function_frame(function: Function) -> Frame:
     facts = facts_of(function)
     frame.default_place = function.module.frame.default_place
     frame.host = facts.host
+    frame.tracks = facts.streams
     if facts.setup:
         frame.context = "setup"
     return frame
@@ -263,6 +280,10 @@ def call_function(function: Function, arguments: Arguments, node: ast.expr, fram
     finally:
         function.module.project.tested = saved
     frame.pass_on(found.effects, node, function)
+    if found.pace:
+        called(found.pace, function, node, frame)
+    if found.log and not frame.muted:
+        return replay(found.value, found.log, function, arguments, node, frame)
     return found.value
 
 
@@ -401,7 +422,7 @@ def bind(function: Function, arguments: Arguments, base: dict[str, Value]) -> di
     if not arguments.open:
         for name, default in facts.defaults:
             out.setdefault(name, default)
-    weak = {name: weaken(value, base.get(name)) for name, value in out.items()}
+    weak = {name: weaken(as_parameter(value, name), base.get(name)) for name, value in out.items()}
     for name, given in out.items():
         is_list = isinstance(given, Sequence) and given.kind == "list"
         if is_list and weak[name] in (None, UNKNOWN) and name in function.scan.indices:
@@ -418,6 +439,8 @@ def weaken(value: Value, generic: Value | None) -> Value | None:
     if isinstance(value, Tensor):
         known = generic is not None and any(t.place != CPU for t in tensors(generic))
         return generic if value.sure > LIKELY or (value.place == ASSUMED and known) else value
+    if isinstance(value, Number) and value.clock is not None:
+        return Number(value.kind)
     if isinstance(value, Const):
         if isinstance(value.value, bool) or value.value is None:
             return value
@@ -465,7 +488,9 @@ def coarser(value: Value) -> Value:
         return TEXT if word else BOOL if isinstance(value.value, bool) else value
     if isinstance(value, Instance):
         return Instance(value.cls)
-    return value.but(dtype=None, ndim=None, memory=None) if isinstance(value, Tensor) else value
+    return (
+        value.but(dtype=None, ndim=None, memory=None, buffers=None, size=None) if isinstance(value, Tensor) else value
+    )
 
 
 def counts(value: Value) -> bool:
@@ -502,10 +527,14 @@ def run(function: Function, values: dict[str, Value], generic: bool) -> Summary:
             if function.closure is not None and function.closure.context != "setup"
             else frame.context
         )
-        return Summary(evaluate(node.body, frame), frame.effects)
+        return Summary(evaluate(node.body, frame), frame.effects, tuple(frame.log), frame.pace)
     bind_definitions(node.body, frame)
     falls = run_block(node.body, frame)
-    return Summary(result(function, frame, falls, values), frame.effects)
+    if frame.suspects:
+        conclude(frame)
+    if FLOW in frame.env:
+        sharing.keep(frame)
+    return Summary(result(function, frame, falls, values), frame.effects, tuple(frame.log), frame.pace)
 
 
 def result(function: Function, frame: Frame, falls: bool, given: dict[str, Value]) -> Value:

@@ -285,10 +285,22 @@ def record(cls: Class, name: str, value: Value) -> None:
     if have is None or have is value:
         cls.attributes[name] = value
         return
-    both = join(have, value)
-    if is_copy(have, value) or is_copy(value, have):
-        both = join_all([m.but(memory="pinned") if isinstance(m, Tensor) else m for m in members(both)])
-    cls.attributes[name] = both
+    copied = is_copy(have, value) or is_copy(value, have)
+    cls.attributes[name] = both(have, value) if copied else join(have, value)
+
+
+def copied_later(said: Value, assigned: Value | None) -> Value:
+    """Return what a declared field holds whose GPU tensor a method replaces by its unfinished host copy."""
+    copy = tensor_in(assigned) if assigned is not None else None
+    if assigned is None or copy is None or not (copy.pending and copy.memory == "pinned"):
+        return said
+    return both(said, assigned)
+
+
+def both(first: Value, then: Value) -> Value:
+    """Join a GPU tensor and its host copy: who reads the attribute reads the copy."""
+    joined = join(first, then)
+    return join_all([m.but(memory="pinned") if isinstance(m, Tensor) else m for m in members(joined)])
 
 
 def is_copy(first: Value, then: Value) -> bool:
@@ -317,6 +329,8 @@ def instance_attribute(receiver: Instance, name: str, frame: Frame, node: ast.ex
             member = class_member(value, statements, receiver, name, frame, node)
             if member is not None:
                 said = isinstance(statements[-1], ast.AnnAssign) and member is not UNKNOWN and member is not NONE
+                if said and value.module.speaks_copies and name in stores_of(value):
+                    member = copied_later(member, stored(value, name))
                 if said or isinstance(member, (Bound, Function)) or tensor_like(member) or found:
                     return member if not found else join_all([*found, member])
                 found.append(member)

@@ -12,8 +12,9 @@ from syncfinder.infer.classes import class_frame, class_value, method_of
 from syncfinder.infer.dispatch import run_block
 from syncfinder.infer.fields import disproved
 from syncfinder.infer.project import MAX_RUNS, Module, Project
+from syncfinder.infer.sizes import LARGE
 from syncfinder.infer.values import Class, Function
-from syncfinder.sites.site import Site
+from syncfinder.sites.site import Level, Site
 
 HOT = "hot"
 
@@ -96,11 +97,33 @@ def sites_of(module: Module, hot: dict[Function, Function | None]) -> list[Site]
             continue
         if function is not None and key not in module.called_sites and is_only_assumed(function):
             continue
-        if site.level == "warning" and function is not None and is_hot(function, hot):
-            site.level, site.context = "error", HOT
+        hot_here = function is not None and is_hot(function, hot)
+        if site.kind in NOTES and not is_noted(site, hot_here):
+            continue
+        if site.level == "warning" and hot_here:
+            site.level, site.context = raised(site), HOT
+            if site.facts.get("timing"):
+                site.kind = "timing-wait"
         out.append(site)
     out.sort(key=lambda s: (s.span.line, s.span.column, s.kind))
     return out
+
+
+# Kinds of sites that count only where they come again and again, and are a note unless much is known to be done.
+NOTES = frozenset({"pin"})
+
+
+def is_noted(site: Site, hot: bool) -> bool:
+    """Return whether a site of these kinds counts; sets its level."""
+    if site.facts.get("size") != LARGE:
+        site.level = "info"
+    return hot or bool(site.facts.get("loop"))
+
+
+def raised(site: Site) -> Level:
+    """Return the level in a hot function: an error, but a warning for what waits only if it is large."""
+    may_wait = site.kind == "slow-copy" and site.facts.get("way") == "to-device" and site.facts.get("size") != LARGE
+    return "warning" if may_wait or site.level == "info" else "error"
 
 
 def is_only_assumed(function: Function, askers: tuple[Function, ...] = ()) -> bool:

@@ -9,10 +9,11 @@ from typing import Any
 from syncfinder.infer.attributes import attribute_of
 from syncfinder.infer.binding import assign
 from syncfinder.infer.dispatch import E, evaluate
-from syncfinder.infer.frame import Frame
+from syncfinder.infer.frame import Env, Frame, join_envs
 from syncfinder.infer.names import path_of
 from syncfinder.infer.narrow import branch, test, test_value
 from syncfinder.infer.operators import compared, iterated, operate
+from syncfinder.infer.pending import FLOW, Yield, act
 from syncfinder.infer.project import is_import
 from syncfinder.infer.reading import formattable, read
 from syncfinder.infer.values import (
@@ -34,6 +35,7 @@ from syncfinder.infer.values import (
     Value,
     join_all,
     members,
+    one_of,
 )
 
 # `reveal(x)` is a name of the device tests: it shows what the interpreter knows of x.
@@ -92,6 +94,7 @@ def boolean(node: ast.BoolOp, frame: Frame) -> Value:
         for path, bound in frame.env.items():
             if path not in saved and "." not in path:
                 saved[path] = bound
+        carry(frame.env, saved)
         frame.env = saved
         frame.muted = muted
     return join_all(parts)
@@ -107,6 +110,12 @@ def kept_by(value: Value, truth: bool) -> Value | None:
     if not truth:
         left = [m for m in left if not isinstance(m, (Instance, Function, Class, Library, Device, Bound))]
     return join_all(left) if left else None
+
+
+def carry(inner: Env | None, outer: Env) -> None:
+    """What an expression's parts have queued and waited for stays so when its own names are dropped."""
+    if inner is not None and FLOW in inner:
+        outer[FLOW] = inner[FLOW]
 
 
 def unary(node: ast.UnaryOp, frame: Frame) -> Value:
@@ -142,6 +151,7 @@ def conditional(node: ast.IfExp, frame: Frame) -> Value:
     value = test(node.test, frame, "ternary")
     saved, muted = frame.env, frame.muted
     parts = []
+    flows: list[Env] = []
     for side, truth in ((node.body, True), (node.orelse, False)):
         env = branch(node.test, value, frame, truth)
         if env is not None:
@@ -149,7 +159,9 @@ def conditional(node: ast.IfExp, frame: Frame) -> Value:
             outcome = evaluate(side, frame)
             if frame.muted == muted:
                 parts.append(outcome)
+                flows.append(frame.env)
         frame.env, frame.muted = saved, muted
+    carry(join_envs(flows), saved)
     return join_all(parts)
 
 
@@ -225,9 +237,14 @@ def comprehension(node: Any, frame: Frame) -> Value:
         if isinstance(node, ast.DictComp):
             evaluate(node.key, frame)
             return Mapping(element=evaluate(node.value, frame))
-        return produced(node, source if single else UNKNOWN, evaluate(node.elt, frame))
+        flow = frame.env.get(FLOW)
+        element = evaluate(node.elt, frame)
+        if frame.env.get(FLOW) is not flow:
+            evaluate(node.elt, frame)  # what one round leaves unfinished the next one meets
+        return produced(node, source if single else UNKNOWN, one_of(element))
     finally:
         frame.repeats -= 1
+        carry(frame.env, saved)
         frame.env = saved
         frame.muted = muted
 
@@ -261,6 +278,7 @@ def awaited(node: ast.Await, frame: Frame) -> Value:
 
 def yielded(node: ast.Yield, frame: Frame) -> Value:
     frame.yields.append(evaluate(node.value, frame) if node.value is not None else NONE)
+    act(frame, Yield())
     return UNKNOWN
 
 

@@ -6,6 +6,9 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from syncfinder.infer.buffers import Origin
+from syncfinder.infer.measuring import NOTHING, for_timing, waited
+from syncfinder.infer.pending import CURRENT, EVERYTHING, FLOW, HERE, Action, Work, act, copied_to_host
 from syncfinder.infer.values import (
     CERTAIN,
     CPU,
@@ -28,9 +31,10 @@ from syncfinder.infer.values import (
     join,
     number_kind,
 )
-from syncfinder.sites.site import Confidence, Hop, Known, Level, Reason, Site
+from syncfinder.sites.site import KINDS, Confidence, Hop, Known, Level, Reason, Site
 
 if TYPE_CHECKING:
+    from syncfinder.infer.hazards import Suspect
     from syncfinder.infer.project import Module, Project
 
 Env = dict[str, Value]
@@ -41,6 +45,13 @@ MAX_HOPS = 6
 LEVELS: dict[str | None, Level] = {
     "setup": "info", "error-path": "info", "debug": "info", "boundary": "info", "guarded": "error",
 }  # fmt: skip
+# The kinds of sites at which the host does not wait for the work that the current stream was given.
+ELSEWHERE = frozenset({
+    "event-wait", "stream-wait", "device-wait", "early-read", "early-write", "cross-stream", "wrong-stream-record",
+    "slow-copy", "pin", "unrecorded-event", "early-clock", "early-elapsed", "untimed-event",
+})  # fmt: skip
+# A wait costs nothing in set-up code; wrong data do harm wherever they are made.
+WRONG = frozenset({"early-read", "early-write", "cross-stream", "wrong-stream-record", "unrecorded-event"})
 
 
 @dataclass(slots=True)
@@ -73,8 +84,35 @@ class KeptTest:
 
 class Frame:
     __slots__ = (
-        "context", "default_place", "effects", "env", "function", "host", "last", "loops", "module", "muted", "owner",
-        "parent", "partial", "project", "qualname", "repeats", "returns", "statement", "tests", "yields",
+        "context",
+        "default_place",
+        "effects",
+        "env",
+        "exits",
+        "function",
+        "host",
+        "kept",
+        "last",
+        "log",
+        "loops",
+        "made",
+        "module",
+        "muted",
+        "overtaken",
+        "owner",
+        "pace",
+        "parent",
+        "partial",
+        "project",
+        "qualname",
+        "repeats",
+        "returns",
+        "statement",
+        "stream",
+        "suspects",
+        "tests",
+        "tracks",
+        "yields",
     )  # fmt: skip
 
     def __init__(
@@ -104,6 +142,15 @@ class Frame:
         self.default_place = CPU
         self.host = False  # data-loading code: what is not known to be on the GPU is a host value
         self.tests: dict[str, KeptTest] = {}
+        self.stream: Origin = CURRENT  # the stream that work is queued on
+        self.log: list[Action] = []  # what was queued and waited for, in order, for the callers
+        self.pace = NOTHING  # whether work is queued for the GPU or waited for, for the callers' clocks
+        self.exits: dict[int, tuple[Action, ...]] = {}  # by call: what a context manager does when it is left
+        self.kept: set[str | None] = set()  # paths of tensors whose memory is kept for another stream
+        self.overtaken: set[Work] = set()  # unfinished work that was not waited for: it is reported
+        self.suspects: list[Suspect] = []  # what is a hazard unless the rest of the function mends it
+        self.tracks = False  # the function speaks of streams: what they are given is followed
+        self.made: ast.expr | None = None  # the last call whose result torch has just made
         self.partial = False  # a recursive call was cut short: the result must not be kept
 
     def lookup(self, name: str) -> Value | None:
@@ -142,6 +189,15 @@ class Frame:
         """Publish that the host waits at `node`. `operand` is the tensor it waits for; `sure` bounds the confidence."""
         if self.muted or self.on_assumed_host(operand):
             return
+        family = KINDS[kind]
+        if family == "wait" and for_timing(self) and not copied_to_host(self):
+            facts["timing"] = True
+        if family not in ("hazard", "measurement") or kind == "slow-copy":
+            waited(self)
+        if kind == "device-wait":
+            act(self, EVERYTHING)
+        elif kind not in ELSEWHERE and (FLOW in self.env or not self.log or self.log[-1] is not HERE):
+            act(self, HERE)
         site = self.site(kind, node, operation, operand, sure, facts)
         if self.module.checked:
             self.module.add_site(site, self.function, self.partial)
@@ -196,7 +252,7 @@ class Frame:
             dtype=dtype,
             ndim=ndim,
             confidence=CONFIDENCE[sure],
-            level=LEVELS.get(context, "warning"),
+            level="warning" if context == "setup" and kind in WRONG else LEVELS.get(context, "warning"),
             context=context or ("loop" if self.repeats else None),
             function=self.qualname,
             why=why,

@@ -11,7 +11,10 @@ from syncfinder.infer.calls import Arguments, call_bound, call_function, instant
 from syncfinder.infer.classes import find_method
 from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.hazards import handed
+from syncfinder.infer.measuring import CLOCKS, WAITS, unknown_called
 from syncfinder.infer.names import ACCELERATORS, path_of
+from syncfinder.infer.pending import FLOW
 from syncfinder.infer.values import (
     HOST_DATA,
     NONE,
@@ -42,6 +45,8 @@ def call(node: ast.Call, frame: Frame) -> Value:
     func = node.func
     if not node.args and not node.keywords and policy.asks_for_other_platform(func):
         return Flag(False)
+    if policy.asks_for_pinned_memory(func):
+        return Flag(True)
     if type(func) is ast.Attribute:
         base = evaluate_base(func, frame)
         arguments = arguments_of(node, frame)
@@ -49,13 +54,13 @@ def call(node: ast.Call, frame: Frame) -> Value:
             value = call_value(base.value, arguments, node, frame)
         else:
             value = call_method(base, method_name(base, func.attr), arguments, node, frame)
-        return value if value is not UNKNOWN else made_by_unknown(func, arguments)
+        return value if value is not UNKNOWN else made_by_unknown(func, arguments, node, frame)
     callee = evaluate(func, frame)
     if type(callee) is Api and callee.name == "builtins.super":
         return super_value(frame)
     arguments = arguments_of(node, frame)
     value = call_value(callee, arguments, node, frame)
-    return value if value is not UNKNOWN else made_by_unknown(func, arguments)
+    return value if value is not UNKNOWN else made_by_unknown(func, arguments, node, frame)
 
 
 def method_name(base: Value, name: str) -> str:
@@ -65,8 +70,12 @@ def method_name(base: Value, name: str) -> str:
     return name if isinstance(base, Instance) and find_method(base.cls, name) is not None else "cuda"
 
 
-def made_by_unknown(func: ast.expr, arguments: Arguments) -> Value:
+def made_by_unknown(func: ast.expr, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
     """What comes out of an unknown call: what prepares data, or is asked for tensors on the CPU, gives host tensors."""
+    if frame.pace != WAITS or CLOCKS in frame.env:
+        unknown_called(func, arguments, node, frame)
+    if FLOW in frame.env:
+        handed(func, arguments, node, frame)
     if policy.makes_host_values(func, arguments):
         return HOST_DATA
     moves = isinstance(func, ast.Attribute) and func.attr in MOVES

@@ -7,8 +7,10 @@ import ast
 from syncfinder.infer import fields, overlay
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.hazards import buffers_of, host_access
 from syncfinder.infer.invoke import call_value
 from syncfinder.infer.library_objects import construct
+from syncfinder.infer.measuring import CLOCK_FUNCTIONS, read_clock
 from syncfinder.infer.operators import iterated
 from syncfinder.infer.python_builtins import BUILTINS
 from syncfinder.infer.reading import read_any
@@ -82,7 +84,7 @@ def unbound_method(name: str, arguments: Arguments, node: ast.expr, frame: Frame
 def other_library(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
     head, _, rest = name.partition(".")
     if head == "numpy":
-        return numpy_call(rest, arguments)
+        return numpy_call(rest, arguments, node, frame)
     if head in ("math", "operator", "cmath"):
         return math_call(head, rest, arguments, node, frame)
     if name in ("functools.partial", "functools.partialmethod"):
@@ -105,6 +107,8 @@ def other_library(name: str, arguments: Arguments, node: ast.expr, frame: Frame)
     if name in ("pickle.dumps", "pickle.dump"):
         for value, _ in arguments.every():
             read_any(value, "copy", name, node, frame)
+    if name in CLOCK_FUNCTIONS:
+        return read_clock(name, node, frame)
     if head in ("time", "random"):
         return FLOAT
     if head == "collections":
@@ -115,7 +119,14 @@ def other_library(name: str, arguments: Arguments, node: ast.expr, frame: Frame)
     return Tensor(ASSUMED, classes[name]) if name in classes else UNKNOWN
 
 
-def numpy_call(rest: str, arguments: Arguments) -> Value:
+def numpy_call(rest: str, arguments: Arguments, node: ast.expr, frame: Frame) -> Value:
+    if rest in ("asarray", "frombuffer"):
+        shared = buffers_of(arguments.first)
+        return Array(buffers=shared) if shared is not None else ARRAY
+    for value, where in arguments.every():
+        if isinstance(value, Array) and value.buffers is not None:
+            writes = rest == "copyto" and value is arguments.first
+            host_access(value.buffers, writes, f"numpy.{rest}", where or node, frame)
     if rest in (
         "prod",
         "sum",

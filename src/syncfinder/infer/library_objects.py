@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from syncfinder.infer import overlay
+from syncfinder.infer import overlay, streams
 from syncfinder.infer.annotations import GIVEN
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.frame import Frame
@@ -99,6 +99,10 @@ def library_method(
     if cls is None:
         return UNKNOWN
     row = cls.forward if name in ("forward", "__call__") else cls.method(name)
+    if base.name.endswith((".Event", ".Stream")):
+        made = streams.method(base, name, arguments, node, frame)
+        if made is not None:
+            return made
     if row is not None and not (cls.is_module and name in MOVES):
         owned = base.init.get("")
         if sure == CERTAIN:

@@ -11,13 +11,15 @@ from syncfinder.infer.attributes import attribute_of
 from syncfinder.infer.binding import rebind
 from syncfinder.infer.calls import Arguments, call_bound, call_heirs
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.hazards import host_access, write_operand
 from syncfinder.infer.invoke import call_value
 from syncfinder.infer.library_objects import library_method
 from syncfinder.infer.names import last_name
 from syncfinder.infer.operators import iterated
+from syncfinder.infer.pending import CURRENT
 from syncfinder.infer.reading import formattable, read
 from syncfinder.infer.sight import surprise
-from syncfinder.infer.torchcalls import call_row, device_of
+from syncfinder.infer.torchcalls import VIEWS, call_row, device_of, truthy
 from syncfinder.infer.values import (
     ARRAY,
     ASSUMED,
@@ -68,7 +70,11 @@ def tensor_method(base: Tensor, name: str, arguments: Arguments, node: ast.Call,
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
     made = call_row(row, arguments.before(base, receiver), node, frame)
     if name.endswith("_") and not name.endswith("__") and isinstance(made, Tensor):
+        if base.buffers is not None and name not in VIEWS:
+            write_operand(base, row.name, node, frame)
         return base.but(ndim=made.ndim)
+    if base.buffers is not None and name in VIEWS and isinstance(made, Tensor) and made.place == base.place:
+        return made.but(buffers=base.buffers, memory=base.memory)
     return made
 
 
@@ -96,6 +102,8 @@ def unknown_method(base: UnknownValue, name: str, arguments: Arguments, node: as
     if model.tensor_only(name) or is_host_copy(name, arguments, receiver, frame):
         return tensor_method(evidence(name, base, node, frame), name, arguments, node, frame)
     if name in policy.READS and not frame.speaks_of_arrays and not frame.host:
+        return tensor_method(evidence(name, base, node, frame), name, arguments, node, frame)
+    if name == "to" and frame.stream != CURRENT and is_upload(arguments, receiver, frame):
         return tensor_method(evidence(name, base, node, frame), name, arguments, node, frame)
     if name in KEYED and len(arguments.values) > 1:
         return otherwise(arguments.values[1])
@@ -163,6 +171,15 @@ def is_host_copy(name: str, arguments: Arguments, receiver: ast.expr, frame: Fra
         )
         return found is not None and found.place == CPU and not policy.named_like_module(receiver)
     return False
+
+
+def is_upload(arguments: Arguments, receiver: ast.expr, frame: Frame) -> bool:
+    """Return whether `x.to(gpu, non_blocking=True)` moves a tensor: on a stream for copies, it does."""
+    device = overlay.target_of(arguments, frame)[0]
+    flag = arguments.keywords.get("non_blocking")
+    moves = device is not None and bool(device.place & GPU) and truthy(flag)
+    named = receiver.value if isinstance(receiver, ast.Subscript) else receiver
+    return moves and not policy.named_like_module(named)
 
 
 def logged(name: str, arguments: Arguments, frame: Frame) -> Value:
@@ -311,6 +328,10 @@ def const_method(base: Const, name: str, arguments: Arguments, node: ast.Call, f
 
 
 def array_method(base: Array, name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    if base.buffers is not None:
+        if name in VIEWS:
+            return base
+        host_access(base.buffers, name == "fill", f"numpy.ndarray.{name}", node, frame)
     if name == "item":
         return FLOAT
     if name == "tolist":

@@ -5,7 +5,11 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from syncfinder.infer import sizes
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.hazards import host_access, read_operand
+from syncfinder.infer.measuring import CLOCKS, measured, submitted
+from syncfinder.infer.pending import FLOW, Launch, act
 from syncfinder.infer.reading import read
 from syncfinder.infer.values import (
     ARRAY,
@@ -56,6 +60,9 @@ def operate(left: Value, right: Value, op: ast.operator, node: Any, frame: Frame
     ):
         return formatted(right, node, frame)
     if isinstance(left, Array) or isinstance(right, Array):
+        for value in (left, right):
+            if isinstance(value, Array) and value.buffers is not None:
+                host_access(value.buffers, False, "operator", node, frame)
         return ARRAY
     if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, ast.Add):
         return concatenated(left, right)
@@ -64,6 +71,8 @@ def operate(left: Value, right: Value, op: ast.operator, node: Any, frame: Frame
     if isinstance(right, Sequence) and isinstance(op, ast.Mult):
         return Sequence(right.kind, element=right.each())
     if is_number(left) and is_number(right):
+        if isinstance(op, ast.Sub):
+            measured(left, right, frame)
         return number_operation(left, right, op)
     if isinstance(left, (Mapping, Text, Device)) and isinstance(op, (ast.Add, ast.BitOr)):
         return left
@@ -74,10 +83,28 @@ def operate(left: Value, right: Value, op: ast.operator, node: Any, frame: Frame
 
 
 def number_operation(left: Value, right: Value, op: ast.operator) -> Value:
+    known = folded(left, right, op)
+    if known is not None:
+        return known
     kind = wider(number_kind(left), number_kind(right))
     if isinstance(op, ast.Div):
         return FLOAT
     return Number("int" if kind == "bool" else kind)
+
+
+def folded(left: Value, right: Value, op: ast.operator) -> Value | None:
+    """Return the number that a size is written as: 4 * 1024, 1 << 20."""
+    if not (isinstance(left, Const) and isinstance(right, Const)):
+        return None
+    a, b = left.value, right.value
+    if type(a) is not int or type(b) is not int or not 0 <= b < MOST or not 0 <= a < MOST:
+        return None
+    if isinstance(op, ast.Mult):
+        return Const(a * b)
+    return Const(a << b) if isinstance(op, ast.LShift) and b < 48 else None
+
+
+MOST = 1 << 40  # no size is larger
 
 
 def concatenated(left: Sequence, right: Sequence) -> Value:
@@ -105,6 +132,13 @@ def tensor_operation(
         read(b, "index", "repetition", node.right, frame)
         return left
     operands = [t for t in (a, b) if t is not None]
+    for operand in operands:
+        if operand.buffers is not None:
+            read_operand(operand, "operator", node, frame)
+    if not frame.pace or CLOCKS in frame.env:
+        submitted(operands, node, frame)
+    if FLOW in frame.env and any(t.waits for t in operands):
+        act(frame, Launch(frame.stream), told=False)
     made = combine(operands)
     other = right if b is None else left
     dtype = made.dtype if len(operands) == 2 else promoted(operands[0].dtype, other)
@@ -113,7 +147,10 @@ def tensor_operation(
     ndim = broadcast(operands) if len(operands) == 2 or is_number(other) else None
     if isinstance(op, ast.MatMult) and ndim is not None:
         ndim = 0 if ndim == 1 else ndim - any(t.ndim == 1 for t in operands)
-    return made.but(dtype=dtype, ndim=ndim, memory=None, pending=False)
+    made = made.but(dtype=dtype, ndim=ndim, memory=None, pending=False)
+    if made.place == CPU and any(t.memory for t in operands):
+        return made.but(memory="pageable", size=sizes.of_result(operands))
+    return made
 
 
 def promoted(dtype: str | None, other: Value) -> str | None:
@@ -163,6 +200,9 @@ def compared(
         if isinstance(op, (ast.Eq, ast.NotEq)) and (right is NONE or isinstance(right, (Text, Sequence, Mapping))):
             return BOOL
         operands = [t for t in (a, b) if t is not None]
+        for operand, where in ((a, left_node), (b, right_node)):
+            if operand is not None and operand.buffers is not None:
+                read_operand(operand, "comparison", where, frame)
         other = right if b is None else left
         ndim = broadcast(operands) if len(operands) == 2 or is_number(other) else None
         return combine(operands).but(dtype="bool", ndim=ndim)

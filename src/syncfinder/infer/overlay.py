@@ -9,11 +9,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from syncfinder.infer import sizes, streams
 from syncfinder.infer.annotations import BATCHES, LOADERS
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.classes import is_module
 from syncfinder.infer.frame import Frame, memory_of
+from syncfinder.infer.hazards import (
+    fresh_buffer,
+    host_access,
+    kept_for,
+    launch_copy,
+    origin_of,
+    read_operand,
+    start_copy,
+    write_operand,
+)
 from syncfinder.infer.names import last_name
+from syncfinder.infer.pending import CURRENT, HERE, act
 from syncfinder.infer.reading import read
 from syncfinder.infer.torchcalls import WRITTEN, device_of, truthy
 from syncfinder.infer.values import (
@@ -70,21 +82,33 @@ def tolist(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -
     return value if tensor.ndim is not None else Sequence("list")
 
 
-def to_host(tensor: Tensor, node: ast.expr, frame: Frame, operation: str, non_blocking: bool) -> Value:
+def to_host(
+    tensor: Tensor, node: ast.expr, frame: Frame, operation: str, non_blocking: bool, believed: bool = True
+) -> Value:
     """A D2H copy: blocking unless non_blocking, which gives pinned memory and an unfinished copy (Copy.cu, pin_out)."""
     if tensor.place == CPU:
         return tensor
     if non_blocking:
+        buffers = fresh_buffer(node, frame)
+        if tensor.buffers is not None:
+            read_operand(tensor, operation, node, frame)
+        if believed:
+            start_copy(tensor, buffers, True, node, frame)
         return tensor.but(
             place=CPU,
             memory="pinned",
             pending=True,
             why=frame.reason("it was copied to the host here", node),
             sure=CERTAIN,
+            buffers=buffers,
         )
     read(tensor, "copy", operation, node, frame)
     return tensor.but(
-        place=CPU, memory="pageable", why=frame.reason("it was copied to the host here", node), sure=CERTAIN
+        place=CPU,
+        memory="pageable",
+        why=frame.reason("it was copied to the host here", node),
+        sure=CERTAIN,
+        buffers=None,
     )
 
 
@@ -104,7 +128,7 @@ def to_device(
     """
     if tensor.place != CPU:
         frame.doubt("transfer", node)
-    elif device.place & GPU and not non_blocking:
+    if tensor.place == CPU and device.place & GPU and not non_blocking:
         mixed = bool(device.place & CPU)
         operand = Tensor(
             device.place,
@@ -115,7 +139,24 @@ def to_device(
         )
         known = {"host": tensor, "device": device, "target": target or device}
         frame.publish("transfer", node, operation, operand, **memory_of(tensor), known=known)
-    return tensor.but(place=device.place, memory=None, why=device.why or tensor.why)
+    elif tensor.waits and tensor.buffers is not None:
+        read_operand(tensor, operation, node, frame)
+    elif tensor.place == CPU and device.place & GPU:
+        there = tensor.but(place=device.place, why=device.why)
+        if tensor.memory == "pinned":
+            start_copy(there, tensor.buffers, False, node, frame)
+        elif tensor.memory == "pageable":
+            slow_upload(tensor, there, node, frame, operation)
+    frame.made = node
+    return tensor.but(place=device.place, memory=None, why=device.why or tensor.why, buffers=None, size=None)
+
+
+def slow_upload(tensor: Tensor, there: Tensor, node: ast.expr, frame: Frame, operation: str) -> None:
+    """A non_blocking copy from pageable memory: the driver stages it, and waits unless it is small."""
+    if tensor.size != sizes.LITTLE:
+        operand = Tensor(there.place, why=(*tensor.why[:1], *there.why[:1]), sure=max(tensor.sure, there.sure))
+        sure = CERTAIN if tensor.size == sizes.LARGE else LIKELY
+        frame.publish("slow-copy", node, operation, operand, sure, way="to-device", size=tensor.size)
 
 
 def upload_why(tensor: Tensor, device: Device) -> Why:
@@ -129,10 +170,30 @@ def to(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Va
         v.value is True for v in arguments.values[1:] if isinstance(v, Const)
     )
     target = arguments.get(0, "device") or arguments.keywords.get("other")
+    if device is not None and non_blocking and device.place & CPU and is_of_tensor(arguments, frame):
+        return to_either(tensor, device, node, frame).but(dtype=dtype if known else tensor.dtype)
     moved: Value = (
         move(tensor, device, node, frame, "Tensor.to", non_blocking, target) if device is not None else tensor
     )
     return moved.but(dtype=dtype) if isinstance(moved, Tensor) and known else moved
+
+
+def is_of_tensor(arguments: Arguments, frame: Frame) -> bool:
+    """Return whether the device is asked of a tensor that is on the host or on the GPU, by the way that is taken."""
+    node = arguments.node(0, "device")
+    if not (isinstance(node, ast.Attribute) and node.attr == "device" and isinstance(node.value, ast.Name)):
+        return False
+    found = tensor_in(frame.env.get(node.value.id, UNKNOWN))
+    return not frame.partial and found is not None and bool(found.place & GPU and found.place & CPU)
+
+
+def to_either(tensor: Tensor, device: Device, node: ast.expr, frame: Frame) -> Tensor:
+    """A non_blocking copy to where another tensor is: on one of the ways an unfinished copy to the host."""
+    if tensor.place & CPU:
+        return tensor.but(place=device.place, memory=None, buffers=None, size=None)
+    buffers = fresh_buffer(node, frame)
+    start_copy(tensor.but(sure=LIKELY), buffers, True, node, frame)
+    return tensor.but(place=device.place, why=device.why, sure=LIKELY, buffers=buffers)
 
 
 def target_of(arguments: Arguments, frame: Frame) -> tuple[Device | None, str | None, bool]:
@@ -178,7 +239,9 @@ def move(
     target: Value | None = None,
 ) -> Value:
     if device.place == CPU:
-        return to_host(tensor, node, frame, operation, non_blocking)
+        # a call's own arguments may say of two tensors what is never so together: one is here, the other there
+        believed = not frame.partial or any(r.text.endswith(WRITTEN) for r in device.why)
+        return to_host(tensor, node, frame, operation, non_blocking, believed)
     if device.place & GPU:
         return to_device(tensor, device, node, frame, operation, non_blocking, target)
     return tensor.but(place=device.place)
@@ -221,12 +284,27 @@ def copy_(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) ->
     """Tensor.copy_: waits between host and device unless non_blocking; a Python number is a host value too."""
     source = arguments.get(0, "src")
     found = tensor_in(source) if source is not None else None
+    if tensor.waits and tensor.buffers is not None:
+        write_operand(tensor, "Tensor.copy_", node, frame)
+    if found is not None and found.waits and found.buffers is not None:
+        read_operand(found, "Tensor.copy_", node, frame)
     if truthy(arguments.get(1, "non_blocking")):
+        if frame.stream != CURRENT and found is None:
+            launch_copy(node, frame)
         if found is not None and found.waits and tensor.place == CPU and tensor.memory == "pageable":
-            read(found, "copy", "Tensor.copy_", node, frame)
+            frame.publish("slow-copy", node, "Tensor.copy_", found, way="to-host")
+            act(frame, HERE)
+        elif found is not None and found.place == CPU and tensor.waits and found.memory == "pageable":
+            slow_upload(found, tensor, node, frame, "Tensor.copy_")
+        elif tensor.place == CPU and tensor.memory == "pinned" and (found is None or found.waits):
+            # nobody asks for a copy within the host not to block
+            start_copy(found or Tensor(ASSUMED, sure=LIKELY), tensor.buffers, True, node, frame)
+        elif found is not None and found.place == CPU and found.memory == "pinned" and tensor.waits:
+            start_copy(tensor, found.buffers, False, node, frame)
         return tensor.but(pending=tensor.place == CPU)
     if found is None:
         return tensor
+    copied_on_host(tensor, found, node, frame)
     if tensor.place == CPU and found.place & GPU and not found.place & CPU:
         read(found, "copy", "Tensor.copy_", node, frame, pinned=tensor.memory == "pinned")
     elif tensor.place & GPU and not tensor.place & CPU and found.place == CPU:
@@ -238,11 +316,21 @@ def copy_(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) ->
     return tensor
 
 
+def copied_on_host(tensor: Tensor, source: Tensor, node: ast.Call, frame: Frame) -> None:
+    """A blocking copy reads host memory, and writes it, when it is called."""
+    if source.place == CPU:
+        read_operand(source, "Tensor.copy_", node, frame)
+    if tensor.place == CPU and tensor.buffers is not None:
+        host_access(tensor.buffers, True, "Tensor.copy_", node, frame)
+
+
 def fill_(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
     """Tensor.fill_: a CUDA value for a CUDA tensor stays there; for a host tensor it is read."""
     value = tensor_in(arguments.get(0, "value") or UNKNOWN)
     if value is not None and tensor.place == CPU:
         read(value, "index", "Tensor.fill_", node.args[0] if node.args else node, frame, argument="value")
+    if tensor.place == CPU and tensor.buffers is not None:
+        host_access(tensor.buffers, True, "Tensor.fill_", node, frame)
     return tensor
 
 
@@ -250,11 +338,24 @@ def numpy(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) ->
     """Tensor.numpy raises for a CUDA tensor unless force=True, so a call without it is on the host."""
     if truthy(arguments.get(0, "force")):
         read(tensor, "numpy", "Tensor.numpy", node, frame)
-    return ARRAY
+    return Array(buffers=tensor.buffers) if tensor.buffers is not None and tensor.place & CPU else ARRAY
 
 
 def pin_memory(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
-    return tensor.but(place=CPU, memory="pinned", pending=False)
+    """Tensor.pin_memory copies on the host; what is pinned already stays itself."""
+    if tensor.memory == "pinned":
+        return tensor
+    frame.publish("pin", node, "Tensor.pin_memory", None, size=tensor.size)
+    read_operand(tensor, "Tensor.pin_memory", node, frame)
+    return tensor.but(place=CPU, memory="pinned", pending=False, buffers=fresh_buffer(node, frame))
+
+
+def record_stream(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
+    """Tensor.record_stream(s): its memory is not reused until s is done (CUDACachingAllocator)."""
+    stream = arguments.get(0, "s")
+    if isinstance(node.func, ast.Attribute):
+        kept_for(tensor, origin_of(stream, arguments.node(0, "s")), node.func.value, node, frame)
+    return NONE
 
 
 def new_tensor(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) -> Value:
@@ -316,7 +417,8 @@ def constructed(
         if frame.default_place & GPU:
             device = Device(frame.default_place, why)
         else:
-            return Tensor(CPU, dtype, ndim, why, CERTAIN, memory)
+            buffers = fresh_buffer(node, frame) if memory == "pinned" else None
+            return Tensor(CPU, dtype, ndim, why, CERTAIN, memory, buffers=buffers, size=sizes.of_data(data, dtype))
     if device.place & GPU and not (isinstance(data, Sequence) and data.items == ()):
         operand = Tensor(device.place, dtype, ndim, device.why, CERTAIN if device.place == CUDA else LIKELY)
         known = {"data": data, "element": innermost(data), "device": device, "made": operand}
@@ -433,8 +535,8 @@ def storage(tensor: Tensor, arguments: Arguments, node: ast.Call, frame: Frame) 
 
 METHODS: dict[str, Method] = {
     "item": item, "tolist": tolist, "to": to, "cpu": cpu, "cuda": cuda, "type_as": type_as, "type": type_method,
-    "copy_": copy_, "fill_": fill_, "numpy": numpy, "pin_memory": pin_memory, "new_tensor": new_tensor,
-    "untyped_storage": storage, "new": new, "__int__": by_protocol("number", INT),
+    "copy_": copy_, "fill_": fill_, "numpy": numpy, "pin_memory": pin_memory, "record_stream": record_stream,
+    "new_tensor": new_tensor, "untyped_storage": storage, "new": new, "__int__": by_protocol("number", INT),
     "__float__": by_protocol("number", FLOAT), "__complex__": by_protocol("number", FLOAT),
     "__index__": by_protocol("index", INT), "__bool__": by_protocol("truth", BOOL),
     "__format__": by_protocol("format", TEXT), "__repr__": by_protocol("format", TEXT),
@@ -446,6 +548,7 @@ FUNCTIONS: dict[str, Call] = {
     "torch.nn.Buffer": parameter, "torch.device": device,
     "torch.set_default_device": set_default_device,
 }  # fmt: skip
+FUNCTIONS.update(streams.FUNCTIONS)
 FUNCTIONS.update(dict.fromkeys(LOADERS, loader))
 for _prefix in ("torch.", "torch.cuda."):
     for _kind in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Bool", "Char", ""):

@@ -170,6 +170,12 @@ def asks_for_other_platform(callee: ast.expr) -> bool:
     return "platform" in owner or owner.endswith("utils")
 
 
+def asks_for_pinned_memory(callee: ast.expr) -> bool:
+    """Return whether a call asks if pinned memory can be had, which is so where there is a GPU."""
+    name = last_name(callee)
+    return "pin_mem" in name and name.startswith((*FLAG_PREFIXES, "is_", "has_", "can_"))
+
+
 def gives_indices(name: str) -> bool:
     """Return whether a function is named as one that gives the positions that it keeps."""
     return "nms" in name.split("_")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syncfinder.config import Settings
+from syncfinder.infer.buffers import Origin
 from syncfinder.infer.dispatch import run_block
 from syncfinder.infer.frame import Frame
 from syncfinder.infer.names import ACCELERATORS, FunctionNames, is_test, paths_in
@@ -30,6 +31,7 @@ from syncfinder.infer.values import (
 from syncfinder.sites.site import CONFIDENCES, Doubt, Reason, Site, Span
 
 if TYPE_CHECKING:
+    from syncfinder.infer.sharing import Shared
     from syncfinder.source.file import SourceFile
     from syncfinder.torchmodel.model import Model
 
@@ -93,6 +95,8 @@ class Module:
         self.is_test = is_test(name)
         self.speaks_torch = "torch" in file.text
         self.speaks_arrays = "numpy" in file.text or "pandas" in file.text
+        self.speaks_streams = any(word in file.text for word in ("tream(", "wait_stream", "record_stream"))
+        self.speaks_copies = "non_blocking" in file.text
         self.revealed: dict[int, Value] = {}
         self.hints = project.hints_of(file)
         self._scans: dict[int, Scan] = {}
@@ -249,6 +253,7 @@ class Project:
         self.callers: dict[Function, set[Function]] = {}
         self.found: dict[tuple[Path, str, int], Value | None] = {}
         self.disproved: set[Reason] | None = None
+        self.shared: dict[Origin, Shared] = {}  # buffers that outlive a call
         self.tested = False  # what is evaluated just now is called by a test, with its arguments
         self.depth = 0
         self.runs = 0

@@ -6,14 +6,22 @@ import ast
 from typing import Any
 
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.hazards import read_operand
 from syncfinder.infer.values import CERTAIN, CPU, POSSIBLE, Mapping, Sequence, Tensor, Value, tensors
 
 
 def read(tensor: Tensor, kind: str, operation: str, node: ast.expr, frame: Frame, **facts: Any) -> bool:
-    """Publish a read of a tensor if it may be on the GPU; return whether it does."""
+    """Publish a read of a tensor if it may be on the GPU; return whether it does.
+
+    A read of the host's own memory is too early while a stream still writes there.
+    """
     if tensor.waits:
+        if tensor.buffers is not None:
+            read_operand(tensor, operation, node, frame)
         frame.publish(kind, node, operation, tensor, POSSIBLE if is_copied(tensor) else CERTAIN, **facts)
         return True
+    if tensor.buffers is not None:
+        read_operand(tensor, operation, node, frame)
     return False
 
 

@@ -5,23 +5,27 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from syncfinder.infer import classes, policy
+from syncfinder.infer import classes, policy, streams
 from syncfinder.infer.annotations import from_annotation
 from syncfinder.infer.binding import assign
 from syncfinder.infer.calls import Arguments, call_function
 from syncfinder.infer.definitions import class_definition, function_definition
 from syncfinder.infer.dispatch import S, evaluate, run_block
 from syncfinder.infer.frame import Env, Frame, join_env, join_envs
+from syncfinder.infer.hazards import bound, host_access, leave
 from syncfinder.infer.hinting import apply_hint
 from syncfinder.infer.names import last_name
 from syncfinder.infer.narrow import branch, keep_test, test
 from syncfinder.infer.operators import operate
+from syncfinder.infer.pending import EVERYTHING, FLOW, act
 from syncfinder.infer.project import ImportName
 from syncfinder.infer.reading import read_any
+from syncfinder.infer.scan import root_name
 from syncfinder.infer.subscripts import read_subscript, write_subscript
 from syncfinder.infer.values import (
     ASSUMED,
     BOOL,
+    CPU,
     NONE,
     UNKNOWN,
     Api,
@@ -34,8 +38,10 @@ from syncfinder.infer.values import (
     Mapping,
     Sequence,
     Tensor,
+    UnknownValue,
     Value,
     join,
+    members,
 )
 
 
@@ -86,6 +92,8 @@ def assignment(node: ast.Assign, frame: Frame) -> bool:
     value = evaluate(node.value, frame)
     if value is BOOL and type(node.value) in TESTS and type(node.targets[0]) is ast.Name:
         value = keep_test(node.targets[0].id, node.value, frame)
+    if frame.tracks and type(value) is Tensor:
+        value = bound(value, node, frame)
     for target in node.targets:
         assign(target, value, frame, node.value)
     return True
@@ -134,6 +142,8 @@ def augmented(node: ast.AugAssign, frame: Frame) -> bool:
     left = evaluate(load, frame)
     if isinstance(left, Tensor) and not (isinstance(right, Tensor) and left.place != right.place):
         value = left if left.ndim is not None else left.but(ndim=None)
+        if left.buffers is not None and left.place == CPU:
+            host_access(left.buffers, True, "augmented assignment", node, frame)
     else:
         value = operate(left, right, node.op, node, frame)
     assign(target, value, frame, None)
@@ -232,17 +242,23 @@ def is_type_checking(node: ast.expr) -> bool:
 
 
 def with_block(node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
-    context, place = frame.context, frame.default_place
+    context, place, stream = frame.context, frame.default_place, frame.stream
+    managers: list[tuple[Value, ast.expr]] = []
     for item in node.items:
         value = evaluate(item.context_expr, frame)
         if isinstance(value, Device):
             frame.default_place = value.place
+        streams.entered(value, frame)
+        managers.append((value, item.context_expr))
         if frame.context is None:
             frame.context = region(item.context_expr)
         if item.optional_vars is not None:
             assign(item.optional_vars, entered(value, frame, item.context_expr), frame, None)
     falls = run_block(node.body, frame)
-    frame.context, frame.default_place = context, place
+    frame.context, frame.default_place, frame.stream = context, place, stream
+    if FLOW in frame.env:
+        for value, manager in reversed(managers):
+            left(value, manager, frame)
     return falls
 
 
@@ -256,6 +272,17 @@ def region(node: ast.expr) -> str | None:
     if policy.GUARDS.search(name):
         return "guarded"
     return "boundary" if policy.BOUNDARIES.search(name) else None
+
+
+def left(value: Value, node: ast.expr, frame: Frame) -> None:
+    """A block is left: what its manager waits for then is done after it."""
+    leave(node, frame)
+    for member in members(value):
+        method = classes.find_method(member.cls, "__exit__") if isinstance(member, Instance) else None
+        if method is not None:
+            call_function(method, Arguments([member, NONE, NONE, NONE], [None] * 4), node, frame)
+        elif isinstance(member, UnknownValue) and not (isinstance(node, ast.Call) and root_name(node.func) == "torch"):
+            act(frame, EVERYTHING)
 
 
 def entered(value: Value, frame: Frame, node: ast.expr) -> Value:

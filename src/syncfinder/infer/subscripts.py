@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 from syncfinder.infer import policy
 from syncfinder.infer.annotations import from_annotation
+from syncfinder.infer.buffers import Buffers
 from syncfinder.infer.calls import Arguments, call_function
 from syncfinder.infer.classes import find_method
 from syncfinder.infer.dispatch import E, evaluate
 from syncfinder.infer.frame import Frame, memory_of
+from syncfinder.infer.hazards import host_access, read_operand, write_operand
 from syncfinder.infer.narrow import is_still_empty
 from syncfinder.infer.operators import held, is_text
 from syncfinder.infer.reading import read
@@ -215,8 +217,7 @@ def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
         read_host_index(take_apart(node.slice, frame), frame)
         return TEXT
     if kind is Array:
-        read_host_index(take_apart(node.slice, frame), frame)
-        return base
+        return read_array(base, take_apart(node.slice, frame), node, frame)  # type: ignore[arg-type]
     if kind is Instance:
         return read_instance(base, node, frame)  # type: ignore[arg-type]
     if kind is Api and base.name.startswith(GENERIC_TYPES):  # type: ignore[attr-defined]
@@ -234,6 +235,17 @@ def read_item(base: Value, node: ast.Subscript, frame: Frame) -> Value:
         for tensor, part in index.zero_dim:
             read(tensor, "index", "index", part, frame)
     return UNKNOWN
+
+
+def read_array(base: Array, index: Index, node: ast.Subscript, frame: Frame) -> Value:
+    """Indexing an array: a slice is a view of the same memory, anything else reads it."""
+    read_host_index(index, frame)
+    if base.buffers is None:
+        return base
+    if index.slices or index.ellipsis or index.new_axes:
+        return Array(base.scalar, part_of(base.buffers, node.slice, frame))
+    host_access(part_of(base.buffers, node.slice, frame), False, "index", node, frame)
+    return Array(base.scalar)
 
 
 def read_host_index(index: Index, frame: Frame) -> None:
@@ -255,10 +267,32 @@ def read_tensor(base: Tensor, index: Index, node: ast.Subscript, frame: Frame) -
         for host, part in index.hosts:
             publish_host_index(base, host, part, "index", frame)
     dims = index.result_ndim(base.ndim)
+    buffers = base.buffers
+    if buffers is not None:
+        if index.masks or index.indices or index.hosts:
+            read_operand(base, "index", node, frame)
+            buffers = None
+        else:
+            buffers = part_of(buffers, node.slice, frame)
     # A basic index of pinned memory is still pinned; a gathered copy is not, and a strided one is copied through one.
     loose = index.masks or index.indices or index.hosts or index.strided
     memory = "pageable" if loose and base.memory else base.memory
-    return base.but(ndim=dims, memory=memory)
+    return base.but(ndim=dims, memory=memory, buffers=buffers)
+
+
+def part_of(buffers: Buffers, index: ast.expr, frame: Frame) -> Buffers:
+    """Return the part of some memory that a basic index takes, told by its first dimension's index.
+
+    In a loop an index with names in it takes another part each time.
+    """
+    first = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index
+    whole = isinstance(first, ast.Slice) and first.lower is None and first.upper is None
+    if whole or (isinstance(first, ast.Constant) and first.value in (None, Ellipsis)):
+        return buffers
+    start = first.lower if isinstance(first, ast.Slice) else first
+    varies = frame.repeats > 0 and start is not None and not isinstance(start, ast.Constant)
+    text = ast.unparse(first)
+    return frozenset(b if b.part else b._replace(part=text, several=b.several or varies) for b in buffers)
 
 
 def doubt_parts(node: ast.Subscript, index: Index, frame: Frame) -> None:
@@ -400,6 +434,8 @@ def write_item(
             rebind(target.value, changed(base, key, value), frame)
     else:
         take_apart(target.slice, frame)
+        if isinstance(base, Array) and base.buffers is not None:
+            host_access(part_of(base.buffers, target.slice, frame), True, "assignment", target, frame)
 
 
 def changed(base: Sequence | Mapping, key: Value, value: Value) -> Value:
@@ -427,6 +463,10 @@ def write_tensor(
     if not is_number(value):
         frame.doubt("scalar-write", target)
     if base.place == CPU:
+        if base.buffers is not None:
+            host_access(part_of(base.buffers, target.slice, frame), True, "assignment", target, frame)
+        if written is not None and written.place == CPU:
+            read_operand(written, "assignment", target, frame)
         if written is not None and written.waits and not augmented and not written.place & CPU:
             frame.publish("copy", target, "assignment into a host tensor", written)
         else:
@@ -434,6 +474,10 @@ def write_tensor(
         return
     if not base.waits:
         return
+    if base.buffers is not None:
+        write_operand(base, "assignment", target, frame)
+    if written is not None and written.buffers is not None:
+        read_operand(written, "assignment", target, frame)
     masked = [(m, part) for m, part in index.masks if m.waits]
     if masked:
         write_mask(base, masked[0], value, written, index, frame, augmented)

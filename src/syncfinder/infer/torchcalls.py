@@ -5,11 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from syncfinder.infer import sizes
 from syncfinder.infer.attributes import RESULTS
 from syncfinder.infer.calls import Arguments
 from syncfinder.infer.frame import Frame
+from syncfinder.infer.hazards import fresh_buffer, read_operand
+from syncfinder.infer.measuring import CLOCKS, submitted
 from syncfinder.infer.narrow import place_of_word
 from syncfinder.infer.operators import combine, promoted
+from syncfinder.infer.pending import FLOW, Launch, act
 from syncfinder.infer.terms import BoundCall, holds
 from syncfinder.infer.values import (
     ARRAY,
@@ -48,6 +52,15 @@ if TYPE_CHECKING:
     from syncfinder.torchmodel.model import Effect, Param, Row
 
 NUMBER_TYPES = ("i", "n", "f")
+# What looks at no element: views of the same memory, questions about it, and marks on it (torch/_tensor_docs.py).
+VIEWS = frozenset({
+    "view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "narrow", "select", "split", "chunk", "unbind",
+    "expand", "expand_as", "view_as", "permute", "transpose", "t", "detach", "ravel", "swapaxes", "movedim", "diagonal",
+    "as_strided", "tensor_split", "contiguous", "size", "dim", "numel", "nelement", "stride", "storage_offset",
+    "element_size", "data_ptr", "is_pinned", "is_contiguous", "untyped_storage", "storage", "record_stream",
+    "share_memory_", "requires_grad_", "detach_", "empty_like", "zeros_like", "ones_like", "full_like", "rand_like",
+    "new_empty", "new_zeros", "new_ones", "new_full", "is_tensor", "is_floating_point", "register_hook", "resize_",
+})  # fmt: skip
 WRITTEN = "is written here"  # how a reason ends that is a device in the code
 
 
@@ -59,6 +72,15 @@ def call_row(
     read_numbers(bound, node, frame)
     operands = operands_of(arguments)
     apply_effects(bound, operands, node, frame)
+    if (not frame.pace or CLOCKS in frame.env) and row.name.rpartition(".")[2] not in VIEWS:
+        submitted(operands, node, frame)
+    if row.name.rpartition(".")[2] not in VIEWS:
+        for operand in operands:
+            if operand.buffers is not None:
+                read_operand(operand, row.name, node, frame)
+        frame.made = node
+        if FLOW in frame.env and any(t.waits for t in operands):
+            act(frame, Launch(frame.stream), told=False)
     return result(bound, operands, arguments, node, frame)
 
 
@@ -379,7 +401,26 @@ def result_tensor(bound: BoundCall, operands: list[Tensor], node: ast.expr, fram
     place, why, sure = target_place(bound, operands, node, frame)
     made = place == CPU and bound.row.device == "device="
     memory = "pinned" if truthy(bound.values.get("pin_memory")) else "pageable" if made else None
-    return Tensor(place, result_dtype(bound, operands), result_ndim(bound, operands), why, sure, memory)
+    dtype = result_dtype(bound, operands)
+    if place != CPU:
+        return Tensor(place, dtype, result_ndim(bound, operands), why, sure, memory)
+    own = fresh_buffer(node, frame) if memory == "pinned" else None
+    if not made and memory is None and any(t.memory for t in operands) and name_of(bound) not in VIEWS:
+        memory = "pageable"  # what is computed on the host lies in ordinary memory
+    size = sizes.of_count(factory_count(bound), dtype, "dtype" in bound.values) if made else sizes.of_result(operands)
+    return Tensor(place, dtype, result_ndim(bound, operands), why, sure, memory, buffers=own, size=size)
+
+
+def name_of(bound: BoundCall) -> str:
+    return bound.row.name.rpartition(".")[2]
+
+
+def factory_count(bound: BoundCall) -> int | None:
+    """Return how many elements a factory makes, where that is written."""
+    for name in SIZES:
+        if name in bound.values:
+            return sizes.count_of(bound.values[name])
+    return sizes.count_of(bound.values.get("end")) if name_of(bound) == "arange" else None
 
 
 def truthy(value: Value | None) -> bool:
@@ -452,8 +493,11 @@ def reduced(bound: BoundCall, own: int | None) -> int | None:
     return None if own is None or count is None else max(0, own - count)
 
 
+SIZES = ("size", "shape", "sizes", "repeats")  # the parameters that tell a result's size
+
+
 def size_ndim(bound: BoundCall) -> int | None:
-    for name in ("size", "shape", "sizes", "repeats"):
+    for name in SIZES:
         value = bound.values.get(name)
         if isinstance(value, Sequence):
             return len(value.items) if value.items is not None else None

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from syncfinder.infer.buffers import Buffers, Origin, join_buffers
 from syncfinder.sites.site import Reason
 
 if TYPE_CHECKING:
@@ -64,12 +65,14 @@ HOST_COMPARISON = UnknownValue(compared=True, host=True)
 
 
 class Tensor(Value):
-    """`dtype` is "bool", "int", "float" or None; `memory` tells "pinned" from "pageable" host memory (None: not known).
+    """`dtype` is "bool", "int", "float" or None; `memory` tells "pinned" from "pageable" host memory (None: not known),
+    `size` "little" and "large" (see `sizes`) of host tensors.
 
-    `sure` is how sure it is that the value is a tensor at all. `pending` marks an unfinished asynchronous copy.
+    `sure` is how sure it is that the value is a tensor at all. `pending` marks the result of an asynchronous copy;
+    whether that is still unfinished tells the flow of its `buffers` (see `pending`). None: they are not followed.
     """
 
-    __slots__ = ("dtype", "memory", "ndim", "pending", "place", "sure", "why")
+    __slots__ = ("buffers", "dtype", "memory", "ndim", "pending", "place", "size", "sure", "why")
 
     def __init__(
         self,
@@ -80,6 +83,8 @@ class Tensor(Value):
         sure: int = CERTAIN,
         memory: str | None = None,
         pending: bool = False,
+        buffers: Buffers | None = None,
+        size: str | None = None,
     ) -> None:
         self.place = place
         self.dtype = dtype
@@ -88,7 +93,11 @@ class Tensor(Value):
         self.sure = sure
         self.memory = memory
         self.pending = pending
+        self.buffers = buffers
         self.key = ("T", place, dtype, ndim, sure, memory)
+        self.size = size
+        if buffers is not None or size is not None:
+            self.key = (*self.key, buffers, size)
 
     def but(self, **changes: Any) -> Tensor:
         """Return a copy with some fields changed."""
@@ -101,7 +110,7 @@ class Tensor(Value):
         return bool(self.place & GPU)
 
 
-TENSOR_FIELDS = ("place", "dtype", "ndim", "why", "sure", "memory", "pending")
+TENSOR_FIELDS = ("place", "dtype", "ndim", "why", "sure", "memory", "pending", "buffers", "size")
 
 
 class Const(Value):
@@ -115,13 +124,17 @@ class Const(Value):
 
 
 class Number(Value):
-    """A host number of a kind ("int", "float", "bool", "complex") with an unknown value."""
+    """A host number of a kind ("int", "float", "bool", "complex") with an unknown value.
 
-    __slots__ = ("kind",)
+    `clock`: of a clock's reading, what `measuring` knows of it.
+    """
 
-    def __init__(self, kind: str) -> None:
+    __slots__ = ("clock", "kind")
+
+    def __init__(self, kind: str, clock: Any = None) -> None:
         self.kind = kind
-        self.key = ("n", kind)
+        self.clock = clock
+        self.key = ("n", kind) if clock is None else ("n", kind, clock.key)
 
 
 class Text(Value):
@@ -144,13 +157,14 @@ class Flag(Value):
 
 
 class Array(Value):
-    """A NumPy array or another host array."""
+    """A NumPy array or another host array. `buffers`: the tensor's memory that it shares, where that is followed."""
 
-    __slots__ = ("scalar",)
+    __slots__ = ("buffers", "scalar")
 
-    def __init__(self, scalar: bool = False) -> None:
+    def __init__(self, scalar: bool = False, buffers: Buffers | None = None) -> None:
         self.scalar = scalar
-        self.key = ("array", scalar)
+        self.buffers = buffers
+        self.key = ("array", scalar) if buffers is None else ("array", scalar, buffers)
 
 
 class Device(Value):
@@ -189,8 +203,9 @@ class Sequence(Value):
     def each(self) -> Value:
         """Return the join of its elements."""
         if self.items is not None:
-            return join_all(self.items or (self.element or UNKNOWN,))
-        return self.element if self.element is not None else UNKNOWN
+            value = join_all(self.items or (self.element or UNKNOWN,))
+            return value if len(self.items) == 1 else one_of(value)
+        return one_of(self.element) if self.element is not None else UNKNOWN
 
     def parts(self) -> tuple[Value, ...]:
         """Return its elements where each is known, else the one value that stands for all."""
@@ -227,8 +242,8 @@ class Mapping(Value):
     def each(self) -> Value:
         """Return the join of its values."""
         if self.items:
-            return join_all([*self.items.values(), *([self.element] if self.element is not None else [])])
-        return self.element if self.element is not None else UNKNOWN
+            return one_of(join_all([*self.items.values(), *([self.element] if self.element is not None else [])]))
+        return one_of(self.element) if self.element is not None else UNKNOWN
 
 
 class Function(Value):
@@ -371,15 +386,23 @@ class Method(Value):
 
 
 class Library(Value):
-    """An instance of a library class (torch.nn.Linear, torch.cuda.Event) with its constructor's arguments."""
+    """An instance of a library class (torch.nn.Linear, torch.cuda.Event) with its constructor's arguments.
 
-    __slots__ = ("init", "name", "why")
+    `origin` tells streams and events apart.
+    """
 
-    def __init__(self, name: str, init: dict[str, Value] | None = None, why: Why = ()) -> None:
+    __slots__ = ("init", "name", "origin", "why")
+
+    def __init__(
+        self, name: str, init: dict[str, Value] | None = None, why: Why = (), origin: Origin | None = None
+    ) -> None:
         self.name = name
         self.init = init or {}
         self.why = why
+        self.origin = origin
         self.key = ("L", name, tuple((k, v.key) for k, v in self.init.items()))
+        if origin is not None:
+            self.key = (*self.key, origin)
 
 
 class Super(Value):
@@ -389,6 +412,16 @@ class Super(Value):
         self.owner = owner
         self.receiver = receiver
         self.key = ("super", owner.key, receiver.key)
+
+
+class Joining(Value):
+    """A value that knows how to join another of its kind."""
+
+    __slots__ = ()
+
+    def joined(self, other: Any) -> Value:
+        """Return the value that stands for both."""
+        raise NotImplementedError
 
 
 class Union(Value):
@@ -405,6 +438,13 @@ TEXT = Text()
 ARRAY, ARRAY_SCALAR = Array(), Array(scalar=True)
 NUMBERS = Sequence("list", element=INT)
 SIZE = Sequence("tuple", element=INT)
+
+
+def one_of(value: Value) -> Value:
+    """Return what stands for each of several values: which of the buffers that one place makes it is, is not known."""
+    if type(value) is Tensor and value.buffers is not None:
+        return value.but(buffers=frozenset(b._replace(several=True) for b in value.buffers))
+    return value
 
 
 def members(value: Value) -> tuple[Value, ...]:
@@ -457,7 +497,20 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
         max(a.sure, b.sure),
         a.memory if a.memory == b.memory else None,
         a.pending or b.pending,
+        joined_buffers(a, b),
+        a.size if a.size == b.size else None,
     )
+
+
+def joined_buffers(a: Tensor, b: Tensor) -> Buffers | None:
+    """Return the buffers of what stands for both: of a GPU tensor and its host copy, those of the copy."""
+    if a.buffers is b.buffers:
+        return a.buffers
+    if a.place == CPU and not b.place & CPU:
+        return a.buffers
+    if b.place == CPU and not a.place & CPU:
+        return b.buffers
+    return join_buffers(a.buffers, b.buffers)
 
 
 def join_sequences(a: Sequence, b: Sequence) -> Sequence:
@@ -509,8 +562,18 @@ def join(a: Value, b: Value) -> Value:
             return join_instances(a, b)  # type: ignore[arg-type]
         if kind is Flag:
             return BOOL
+        if kind is Array and a.scalar is b.scalar:  # type: ignore[attr-defined]
+            return Array(a.scalar, join_buffers(a.buffers, b.buffers))  # type: ignore[attr-defined]
+        if kind is Library and a.origin is not b.origin and a.name == b.name:  # type: ignore[attr-defined]
+            return Library(a.name, a.init, a.why)  # type: ignore[attr-defined]
+        if isinstance(a, Joining):
+            return a.joined(b)
     if is_number(a) and is_number(b):
-        return Number(wider(number_kind(a), number_kind(b)))
+        clocks = kind is other is Number and a.clock is not None and b.clock is not None  # type: ignore[attr-defined]
+        return Number(
+            wider(number_kind(a), number_kind(b)),
+            a.clock.joined(b.clock) if clocks else None,  # type: ignore[attr-defined]
+        )
     if kind is UnknownValue or other is UnknownValue:
         return join_unknown(b if kind is UnknownValue else a)
     return unite(members(a) + members(b))
@@ -532,6 +595,8 @@ def unite(parts: Iterable[Value]) -> Value:
             mergeable = type(have) is type(part) and type(part) in (Tensor, Sequence, Mapping, Device, Dtype)
             if isinstance(have, Instance) and isinstance(part, Instance):
                 mergeable = have.cls is part.cls
+            elif isinstance(have, Library) and isinstance(part, Library):
+                mergeable = have.name == part.name and have.origin is not part.origin
             if mergeable or (is_number(have) and is_number(part)):
                 out[i] = join(have, part)
                 break

@@ -10,17 +10,19 @@ if TYPE_CHECKING:
 
 
 def table(verdicts: Sequence[Verdict], stream: TextIO, *, color: bool) -> None:
-    """Write a row per fixture: marks, lines that waited, twins, blocked time before and after, and the faults."""
+    """Write a row per fixture: marks, lines that waited or showed a hazard, twins, blocked times, and the faults."""
     from rich.console import Console
     from rich.table import Table
 
-    found = Table("fixture", "marked", "waited", "twins equal", "blocked before", "after", "verdict")
+    found = Table("fixture", "marked", "waited", "hazards", "twins equal", "blocked before", "after", "verdict")
     for verdict in verdicts:
         equal = f"{sum(t.equal for t in verdict.twins)} of {len(verdict.twins)}" if verdict.twins else "-"
         before = f"{max(t.before_ms for t in verdict.twins):.2f} ms" if verdict.twins else "-"
         after = f"{max(t.after_ms for t in verdict.twins):.2f} ms" if verdict.twins else "-"
+        hazards = str(len({hazard.line for hazard in verdict.hazards}))
         word = "agrees" if not verdict.faults else "\n".join(verdict.faults)
-        found.add_row(verdict.path, str(len(verdict.marks)), str(len(verdict.seen)), equal, before, after, word)
+        counts = (str(len(verdict.marks)), str(len(verdict.seen)), hazards)
+        found.add_row(verdict.path, *counts, equal, before, after, word)
     console = Console(file=stream, no_color=not color, width=None if stream.isatty() else 160)
     console.print(found)
     wrong = sum(bool(v.faults) for v in verdicts)

@@ -25,7 +25,9 @@ class Rule:
     """One rule, as its file says it.
 
     `message` and `help` are the wording for sites of which only the source text is known; `{text}` is the source of the
-    site, `{place}` "is on the GPU" or a weaker form, `{operation}` the API or construct.
+    site, `{place}` "is on the GPU" or a weaker form, `{operation}` the API or construct. `shown_by` is what a fixture's
+    mark must show on a GPU: a "wait", or an "outcome" that is wrong until the host waits there. It may be left out: it
+    is the outcome for hazards and measurements.
     """
 
     code: str
@@ -43,6 +45,7 @@ class Rule:
     fix_safety: str
     confirmed: str
     references: tuple[str, ...]
+    shown_by: str
 
     @property
     def url(self) -> str | None:
@@ -63,6 +66,7 @@ def _rule(path: Path) -> Rule:
         data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise CatalogueError(f"{path}: {error}") from error
+    data.setdefault("shown_by", "outcome" if data.get("family") in ("hazard", "measurement") else "wait")
     names = {f.name for f in fields(Rule)}
     if data.keys() != names:
         raise CatalogueError(f"{path}: missing {sorted(names - data.keys())}, unknown {sorted(data.keys() - names)}")

@@ -11,6 +11,8 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 
 from syncfinder.finding import Finding, Suggestion
 from syncfinder.rules.catalogue import by_kind
+from syncfinder.rules.hazards import Hazards
+from syncfinder.rules.measurements import Measurements
 from syncfinder.rules.provider import DeviceProvider, Key
 from syncfinder.rules.rewrites.packing import packed
 from syncfinder.rules.rewrites.suggest import Placing, suggest
@@ -32,6 +34,8 @@ _FAMILIES: dict[str, type[FamilyVisitor]] = {
     "shape": Shapes,
     "upload": Uploads,
     "wait": Waits,
+    "hazard": Hazards,
+    "measurement": Measurements,
 }
 
 
@@ -147,4 +151,8 @@ def _finding(file: SourceFile, site: Site, worded: tuple[str, Suggestion] | None
         why=site.why,
         calls=site.calls,
         statement=(min(site.statement[0], site.span.line), max(site.statement[1], site.span.end_line)),
+        related=tuple(
+            {"message": place.text, "filename": place.path, "location": {"row": place.line, "column": 1}}
+            for place in site.related
+        ),
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from syncfinder.files import shipped
+from syncfinder.rules.catalogue import load
 
 
 def folder() -> Path | None:
@@ -17,7 +18,7 @@ def folder() -> Path | None:
 
 
 def confirmed(code: str) -> Iterator[str]:
-    """Yield a sentence per machine: how many marked places of the rule's fixtures waited, and what a fix saves."""
+    """Yield a sentence per machine: how many marked places of the rule's fixtures it confirms, and what a fix does."""
     where = folder()
     for path in sorted(where.glob("*.json")) if where is not None else ():
         found: dict[str, Any] = json.loads(path.read_bytes())
@@ -37,6 +38,8 @@ def _sentence(code: str, found: dict[str, Any], verdicts: list[dict[str, Any]]) 
         agreeing += 0 if verdict["faults"] else places
     text = f"Confirmed on {found['gpu']}, torch {found['torch']}, {found['date']}: {agreeing} of {marked} places"
     twins = [t for v in verdicts for t in v["twins"]]
+    if load()[code].shown_by == "outcome":
+        return f"{text}: what comes out is wrong until the host waits there, and right with a fix ({len(twins)} fixes)."
     if not twins:
         return text + "."
     before = statistics.median(t["before_ms"] for t in twins)

@@ -72,7 +72,7 @@ def generic(site: Site, text: str) -> Words:
 
 def _because(site: Site, message: str) -> str:
     condition = site.facts.get("condition")
-    if condition and site.family != "wait":
+    if condition and site.family not in ("wait", "measurement"):
         message += f" (waits because {condition})"
     return message
 

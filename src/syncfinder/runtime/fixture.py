@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from syncfinder.rules.catalogue import load
+
 MARK = re.compile(r"# expect: (SF\d{3}(?:, SF\d{3})*)$")
 # work in front of a function when its blocked time is measured, in milliseconds
 QUEUED_MS = 30.0
@@ -35,6 +37,16 @@ class Seen:
 
 
 @dataclass(slots=True)
+class Hazard:
+    """A marked line at which a function shows a hazard: its outcome changes with a wait of the host before the line or
+    after it ("wait before", "wait after"), or the line raises ("error")."""
+
+    line: int
+    function: str
+    shown_by: str
+
+
+@dataclass(slots=True)
 class Twin:
     """A function and its fixed form: whether they return the same, and the CPU milliseconds that each takes behind
     `QUEUED_MS` of queued work and behind none (medians)."""
@@ -55,6 +67,7 @@ class Verdict:
     digest: str
     marks: dict[int, list[str]]
     seen: list[Seen] = field(default_factory=list)
+    hazards: list[Hazard] = field(default_factory=list)
     twins: list[Twin] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
@@ -99,15 +112,29 @@ def marks(text: str) -> dict[int, list[str]]:
     return found
 
 
+def is_wait(code: str) -> bool:
+    """Return whether a rule's marks are shown by a wait; others by an outcome that a wait changes."""
+    rule = load().get(code)
+    return rule is None or rule.shown_by == "wait"
+
+
+def marked_lines(verdict: Verdict, *, waits: bool) -> set[int]:
+    """Return the lines with a mark that a wait shows, or those with a mark that an outcome shows."""
+    return {line for line, codes in verdict.marks.items() if any(is_wait(code) is waits for code in codes)}
+
+
 def compare(verdict: Verdict, text: str) -> None:
-    """Marked lines must have waited, and no other line may have."""
+    """Lines marked with waits must have waited, and no other line may have; those marked with hazards must show one."""
     statements = statement_starts(text)
     waited = {statements.get(seen.line, seen.line) for seen in verdict.seen}
-    marked = {statements.get(line, line): line for line in verdict.marks}
+    marked = {statements.get(line, line): line for line in marked_lines(verdict, waits=True)}
+    hazards = {statements.get(line, line) for line in marked_lines(verdict, waits=False)}
     for start in sorted(waited - set(marked)):
-        verdict.faults.append(f"line {start} waited and is not marked")
+        verdict.faults.append(f"line {start} waited and is not marked" + " as a wait" * (start in hazards))
     for start in sorted(set(marked) - waited):
         verdict.faults.append(f"line {marked[start]} is marked and did not wait")
+    for line in sorted(marked_lines(verdict, waits=False) - {hazard.line for hazard in verdict.hazards}):
+        verdict.faults.append(f"line {line} is marked and shows no hazard")
 
 
 def statement_starts(text: str) -> dict[int, int]:

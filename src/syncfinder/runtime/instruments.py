@@ -7,11 +7,12 @@ every other one: the stream is kept busy, and a call that comes back only when t
 from __future__ import annotations
 
 import contextlib
+import copy
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -49,6 +50,59 @@ class Stall:
         over = torch.cuda.Event()
         over.record()
         return over
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How late streams are, in milliseconds: the default one, another one at its first line, and at each later line."""
+
+    default_ms: float
+    first_ms: float
+    line_ms: float
+
+
+class LateDevice:
+    """A GPU whose streams are late, so that what nobody waits for is not done yet (`hazards.Device`).
+
+    The other streams are late behind the default one, or the default one is done before they start.
+    """
+
+    schedules: ClassVar[tuple[Schedule, ...]] = (Schedule(40.0, 8.0, 8.0), Schedule(15.0, 40.0, 8.0))
+
+    def __init__(self, stall: Stall) -> None:
+        self._stall = stall
+        self._schedule = self.schedules[0]
+        self._others: set[torch.cuda.Stream] = set()
+
+    def start(self, schedule: Schedule) -> None:
+        self._schedule = schedule
+        self._others = set()
+        self._stall(schedule.default_ms)
+
+    def lag(self) -> None:
+        stream = torch.cuda.current_stream()
+        if stream == torch.cuda.default_stream():
+            return
+        self._stall(self._schedule.line_ms if stream in self._others else self._schedule.first_ms)
+        self._others.add(stream)
+
+    @property
+    def used_other_streams(self) -> bool:
+        return bool(self._others)
+
+    def wait(self) -> None:
+        torch.cuda.synchronize()
+
+    def keep(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return value.detach().cpu().clone()
+        if isinstance(value, (list, tuple)):
+            kept = [self.keep(item) for item in value]
+            return kept if isinstance(value, list) else tuple(kept)
+        return {k: self.keep(item) for k, item in value.items()} if isinstance(value, dict) else copy.copy(value)
+
+    def same(self, a: Any, b: Any) -> bool:
+        return same(a, b)
 
 
 def same(a: Any, b: Any) -> bool:

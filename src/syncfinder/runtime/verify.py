@@ -1,8 +1,9 @@
 """`syncfinder verify`: run fixtures on a GPU and compare what is seen with their marks.
 
 A fixture is a module of functions without required parameters. A line that ends in `# expect: CODE` must make the host
-wait, no other line may. `name_fixed` is the twin of `name`: it must return the same, and not wait. The fixtures' code
-is run.
+wait, no other line may; where CODE is a hazard, the line must change what the function returns (`runtime.hazards`).
+`name_fixed` is the twin of `name`: it must return the same, and not wait; of a hazard it must return what is right.
+The fixtures' code is run.
 """
 
 from __future__ import annotations
@@ -23,9 +24,21 @@ import torch
 
 from syncfinder.files import write_whole
 from syncfinder.runtime.attribute import waits_of
-from syncfinder.runtime.fixture import QUEUED_MS, Seen, Twin, Verdict, compare, digest, fixture_files, marks
+from syncfinder.runtime.fixture import (
+    QUEUED_MS,
+    Seen,
+    Twin,
+    Verdict,
+    compare,
+    digest,
+    fixture_files,
+    marked_lines,
+    marks,
+    statement_starts,
+)
 from syncfinder.runtime.functions import FIXED, SEED, functions_of, load
-from syncfinder.runtime.instruments import Stall, machine, need_gpu, same, start_afresh
+from syncfinder.runtime.hazards import Bench, show, twin_agrees
+from syncfinder.runtime.instruments import LateDevice, Stall, machine, need_gpu, same, start_afresh
 
 REPEATS = 5
 
@@ -74,10 +87,12 @@ def _verify(path: Path, root: Path, stall: Stall) -> Verdict:
     except Exception as error:
         verdict.faults.append(f"cannot be loaded: {type(error).__name__}: {error}")
         return verdict
+    hazardous = bool(marked_lines(verdict, waits=False))
     by_line: dict[int, Seen] = {}
     for name, function in functions.items():
+        call = _tolerant(_seeded(function)) if hazardous else _seeded(function)
         try:
-            waits = waits_of(_seeded(function), str(path.resolve()), text, stall)
+            waits = waits_of(call, str(path.resolve()), text, stall)
         except Exception as error:
             verdict.faults.append(f"{name} raised {type(error).__name__}: {error}")
             continue
@@ -87,12 +102,37 @@ def _verify(path: Path, root: Path, stall: Stall) -> Verdict:
             seen.reported |= place in waits.reported
             seen.blocked |= place in waits.blocked
     verdict.seen = [by_line[line] for line in sorted(by_line)]
+    if hazardous:
+        _hazards(path, text, functions, verdict, stall)
+    else:
+        for name, fixed in _twins(functions):
+            equal = same(_seeded(fixed)(), _seeded(functions[name])())
+            _twin(name, functions[name], fixed, equal, verdict, stall)
     compare(verdict, text)
-    for name, function in functions.items():
-        fixed = functions.get(name + FIXED)
-        if fixed is not None:
-            _twin(name, function, fixed, verdict, stall)
     return verdict
+
+
+def _hazards(path: Path, text: str, functions: dict[str, Callable[[], Any]], verdict: Verdict, stall: Stall) -> None:
+    """Show the hazards of each function, and that its twin's outcome is the right one."""
+    statements = statement_starts(text)
+    marked = {statements.get(line, line): line for line in marked_lines(verdict, waits=False)}
+    device = LateDevice(stall)
+    benches = {
+        name: Bench(name, _with_seed(function), str(path.resolve()), statements, device, SEED)
+        for name, function in functions.items()
+    }
+    shown = {name: show(bench, marked) for name, bench in benches.items()}
+    for each in shown.values():
+        verdict.hazards += each.hazards
+        verdict.faults += each.faults
+    for name, fixed in _twins(functions):
+        equal = twin_agrees(benches[name + FIXED], shown[name].right)
+        _twin(name, _tolerant(functions[name]), _tolerant(fixed), equal, verdict, stall)
+
+
+def _twins(functions: dict[str, Callable[[], Any]]) -> list[tuple[str, Callable[[], Any]]]:
+    """The functions that have a fixed form, with that form."""
+    return [(name, functions[name + FIXED]) for name in functions if name + FIXED in functions]
 
 
 def _relative(path: Path, root: Path) -> str:
@@ -103,16 +143,37 @@ def _relative(path: Path, root: Path) -> str:
 
 
 def _seeded(function: Callable[[], Any]) -> Callable[[], Any]:
-    def call() -> Any:
-        start_afresh(SEED)
+    with_seed = _with_seed(function)
+    return lambda: with_seed(SEED)
+
+
+def _with_seed(function: Callable[[], Any]) -> Callable[[int], Any]:
+    def call(seed: int) -> Any:
+        start_afresh(seed)
         return function()
 
     return call
 
 
-def _twin(name: str, function: Callable[[], Any], fixed: Callable[[], Any], verdict: Verdict, stall: Stall) -> None:
+def _tolerant(function: Callable[[], Any]) -> Callable[[], Any]:
+    """A hazard may end in an error; that is judged where outcomes are compared."""
+
+    def call() -> Any:
+        with contextlib.suppress(Exception):
+            return function()
+
+    return call
+
+
+def _twin(
+    name: str,
+    function: Callable[[], Any],
+    fixed: Callable[[], Any],
+    equal: bool,
+    verdict: Verdict,
+    stall: Stall,
+) -> None:
     original, better = _seeded(function), _seeded(fixed)
-    equal = same(better(), original())
     if not equal:
         verdict.faults.append(f"{name}{FIXED} returns something else than {name}")
     times = {

@@ -42,6 +42,17 @@ KINDS: dict[str, str] = {
     "event-wait": "wait",  # event.synchronize()
     "cache-wait": "wait",  # torch.cuda.empty_cache()
     "collective": "wait",  # dist.barrier(), object collectives
+    "early-read": "hazard",  # host memory is read while an asynchronous copy may still write it
+    "early-write": "hazard",  # pinned memory is written while an asynchronous copy may still use it
+    "cross-stream": "hazard",  # a stream uses what another one is not known to be done with
+    "slow-copy": "hazard",  # non_blocking=True to or from memory that makes the host wait
+    "pin": "hazard",  # pin_memory() per iteration or step
+    "unrecorded-event": "hazard",  # an event is waited for, asked or timed that was never recorded
+    "wrong-stream-record": "hazard",  # an event is recorded on a stream other than the one that was given the work
+    "early-clock": "measurement",  # a host clock is read while the GPU still works
+    "early-elapsed": "measurement",  # elapsed_time before both events are known to have happened
+    "untimed-event": "measurement",  # elapsed_time of an event without enable_timing
+    "timing-wait": "measurement",  # hot code waits only to take the time
 }
 
 
@@ -113,6 +124,7 @@ class Site:
     `statement` is the first and last line of the innermost statement (a compound statement's header only). `block` is
     that of the loop or compound statement that a rewrite may need whole; None where it is none, or a long one.
     `device` is the operand's place in words: "cuda" (written in the code), "assumed" (policy), "mixed" (cuda or cpu).
+    `related` are places that a hazard speaks of: where the copy starts that it comes too early for.
     `facts` holds what only the interpreter knows and a suggestion needs: see `FACTS`.
     """
 
@@ -129,6 +141,7 @@ class Site:
     function: str | None
     why: tuple[Reason, ...] = ()
     calls: tuple[Hop, ...] = ()
+    related: tuple[Reason, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
     block: tuple[int, int] | None = None
 
@@ -163,6 +176,12 @@ FACTS = {
     "data": "construct: what the data are: 'number', 'list', 'array', 'host'",
     "pinned": "transfer, copy: True when the host side is known to be pinned",
     "pageable": "transfer: True when the host side is known not to be pinned",
+    "copy": "early-read, early-write: 'to-host' or 'to-device', the copy that is not done",
+    "call": "early-read: True when an unknown function is given the memory",
+    "use": "cross-stream: 'read', 'write', 'freed' (the source is dropped), 'own stream' (record_stream)",
+    "size": "slow-copy, pin: 'large' where the size is known to be",
+    "way": "slow-copy: 'to-host' or 'to-device'",
+    "timing": "waits: True right before a clock, or a pair of events, is read",
     "argument": "index, operand, check: the parameter's name that the operand is given to",
     "known": "a `Known` by role: base, index, mask, value of subscripts; data, element (of lists), made, device, host, "
     "target (what `.to` is given) of uploads; of other calls the arguments by parameter",
