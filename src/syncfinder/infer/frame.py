@@ -28,7 +28,7 @@ from syncfinder.infer.values import (
     join,
     number_kind,
 )
-from syncfinder.sites.site import Confidence, Hop, Known, Level, Reason, Site
+from syncfinder.sites.site import KINDS, Confidence, Hop, Known, Level, Reason, Site
 
 if TYPE_CHECKING:
     from syncfinder.infer.project import Module, Project
@@ -206,7 +206,7 @@ class Frame:
         """Return the lines around the statement that a rewrite of a site may need."""
         if not self.module.checked:
             return None
-        if kind in BRANCHING or self.loops:
+        if kind in BRANCHING or (self.loops and KINDS[kind] == "value-read"):
             found = self.module.block(self.statement, self.loops[-1].node if self.loops else None)
             if found is not None:
                 return found
