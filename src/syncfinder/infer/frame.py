@@ -264,7 +264,7 @@ class Frame:
         """Return the lines around the statement that a rewrite of a site may need."""
         if not self.module.checked:
             return None
-        if kind in BRANCHING or self.loops:
+        if kind in BRANCHING or (self.loops and KINDS[kind] == "value-read"):
             found = self.module.block(self.statement, self.loops[-1].node if self.loops else None)
             if found is not None:
                 return found
