@@ -15,7 +15,7 @@ from syncfinder.infer.frame import Effect, Frame
 from syncfinder.infer.hazards import as_parameter, conclude, replay, speaks_of_streams
 from syncfinder.infer.hinting import apply_hint
 from syncfinder.infer.measuring import NOTHING, called
-from syncfinder.infer.pending import FLOW, Action
+from syncfinder.infer.pending import Action
 from syncfinder.infer.project import MAX_DEPTH, MAX_SHAPES
 from syncfinder.infer.values import (
     ASSUMED,
@@ -532,7 +532,7 @@ def run(function: Function, values: dict[str, Value], generic: bool) -> Summary:
     falls = run_block(node.body, frame)
     if frame.suspects:
         conclude(frame)
-    if FLOW in frame.env:
+    if frame.log and frame.owner is not None:
         sharing.keep(frame)
     return Summary(result(function, frame, falls, values), frame.effects, tuple(frame.log), frame.pace)
 

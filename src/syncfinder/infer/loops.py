@@ -10,6 +10,7 @@ from syncfinder.infer.dispatch import S, evaluate, run_block
 from syncfinder.infer.frame import Env, Frame, Loop, join_envs
 from syncfinder.infer.narrow import branch, test
 from syncfinder.infer.operators import iterated
+from syncfinder.infer.pending import FLOW
 
 MAX_ROUNDS = 3
 MAX_NESTED = 3  # loops nested deeper than this run once: their rounds multiply
@@ -41,8 +42,11 @@ def settle(node: ast.stmt, frame: Frame, once: Callable[[], bool]) -> list[Env]:
 def unchanged(before: Env, after: Env) -> bool:
     """Return whether the names bound before a loop's body still have their values.
 
-    Names that only the body binds do not count: Python would not find them at the start of the first round either.
+    Names that only the body binds do not count: Python would not find them at the start of the first round either. What
+    it leaves unfinished does.
     """
+    if FLOW in after and FLOW not in before:
+        return False
     for name, value in before.items():
         other = after.get(name)
         if other is not value and (other is None or other.key != value.key) and not (other is None and "." in name):

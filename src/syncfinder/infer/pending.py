@@ -321,7 +321,7 @@ def act(frame: Frame, action: Action, told: bool = True) -> None:
     if isinstance(action, Wait):
         waited(frame)
     flow = frame.env.get(FLOW)
-    if flow is not None or action is not HERE:
+    if flow is not None or type(action) is Start:  # nothing else changes a flow without work
         frame.env[FLOW] = action.apply(flow if isinstance(flow, Flow) else EMPTY)
     if not told:
         return
@@ -331,6 +331,11 @@ def act(frame: Frame, action: Action, told: bool = True) -> None:
             log.append(action)
     elif log[-1] is not EVERYTHING:
         log.append(EVERYTHING)  # too much for a caller to follow: it may have waited for everything
+
+
+def watch(frame: Frame) -> None:
+    """Have a frame note from here on what code out of sight may do."""
+    frame.env.setdefault(FLOW, EMPTY)
 
 
 def flow_of(frame: Frame) -> Flow:

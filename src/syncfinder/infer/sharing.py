@@ -40,7 +40,7 @@ class Shared:
 def keep(frame: Frame) -> None:
     """Note what a method does to buffers that it has not made."""
     owner = frame.owner
-    if owner is None or frame.partial or frame.context == "setup":
+    if owner is None or frame.partial or frame.context == "setup" or all(type(a) is Wait for a in frame.log):
         return
     shared = frame.project.shared
     made = {a.origin for a in frame.log if isinstance(a, Make)}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from syncfinder.infer import elapsed
 from syncfinder.infer.buffers import Origin
 from syncfinder.infer.hazards import asked, made_at, origin_of, recorded
-from syncfinder.infer.pending import CURRENT, Make, Order, Record, Wait, act
+from syncfinder.infer.pending import CURRENT, Make, Order, Record, Wait, act, watch
 from syncfinder.infer.values import NONE, UNKNOWN, Api, Library, Value
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def new_event(name: str, arguments: Arguments, node: ast.expr, frame: Frame) -> 
     if arguments.open or (arguments.values and name == EVENT):
         options.setdefault("enable_timing", arguments.first)
     origin = made_at(node, frame)
+    watch(frame)
     act(frame, Make(origin))
     return Library(EVENT, options, origin=origin)
 
