@@ -121,8 +121,9 @@ def same(a: Any, b: Any) -> bool:
 
 
 def _cycles_per_ms() -> float:
-    """Measure the clock: the longest of three, since it rises once the GPU is busy."""
+    """Measure the clock once it has risen, as it does when the GPU is busy: the longest of three."""
     cycles, rates = 20_000_000, []
+    torch.cuda._sleep(20 * cycles)
     for _ in range(3):
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         start.record()
