@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from syncfinder.runtime import fixture
 from syncfinder.runtime.fixture import Hazard, Seen, Verdict, compare, marks, statement_starts
 from syncfinder.runtime.hazards import Bench, Outcome, Shown, show, twin_agrees
 
@@ -268,9 +267,16 @@ def compared(waited: list[int], hazards: list[int]) -> list[str]:
     return found.faults
 
 
-def test_marks_are_compared_by_what_must_show_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fixture, "is_wait", lambda code: code == "SF403")
+def test_marks_are_compared_by_what_must_show_them() -> None:
     assert compared([2], [3]) == []
     assert compared([2, 3], [3]) == ["line 3 waited and is not marked as a wait"]
     assert compared([2], []) == ["line 3 is marked and shows no hazard"]
     assert compared([], [3]) == ["line 2 is marked and did not wait"]
+
+
+@pytest.mark.parametrize(("slow", "faults"), [([2], []), ([1], ["line 2 is marked and costs the host nothing"])])
+def test_a_cost_is_compared_with_slow_lines(slow: list[int], faults: list[str]) -> None:
+    text = "def f():\n    x = rows.pin_memory()  # expect: SF505\n    return x\n"
+    found = Verdict("f.py", "", marks(text), slow=slow)
+    compare(found, text)
+    assert found.faults == faults

@@ -26,8 +26,8 @@ class Rule:
 
     `message` and `help` are the wording for sites of which only the source text is known; `{text}` is the source of the
     site, `{place}` "is on the GPU" or a weaker form, `{operation}` the API or construct. `shown_by` is what a fixture's
-    mark must show on a GPU: a "wait", or an "outcome" that is wrong until the host waits there. It may be left out: it
-    is the outcome for hazards and measurements.
+    mark must show on a GPU: a "wait", an "outcome" that is wrong until the host waits there, or a "cost" of the host's
+    own. It may be left out: it is the outcome for hazards and measurements.
     """
 
     code: str

@@ -42,6 +42,10 @@ def _sentence(code: str, found: dict[str, Any], verdicts: list[dict[str, Any]]) 
         return f"{text}: what comes out is wrong until the host waits there, and right with a fix ({len(twins)} fixes)."
     if not twins:
         return text + "."
+    if load()[code].shown_by == "cost":
+        before = statistics.median(t["before_idle_ms"] for t in twins)
+        after = statistics.median(t["after_idle_ms"] for t in twins)
+        return f"{text} hold the host; {before:.1f} ms -> {after:.2f} ms with an idle GPU ({len(twins)} fixes)."
     before = statistics.median(t["before_ms"] for t in twins)
     after = statistics.median(t["after_ms"] for t in twins)
     queued = found["queued_ms"]

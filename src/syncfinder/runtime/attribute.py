@@ -27,6 +27,8 @@ AHEAD_MS = 8.0
 LONG_AHEAD_MS = 40.0
 # an instruction that takes this part of it has waited
 LONG = 0.5
+# an instruction that takes this long while the GPU is idle is slow on the host
+SLOW_MS = 2.0
 
 
 @dataclass(slots=True)
@@ -44,13 +46,12 @@ class Waits:
 def waits_of(call: Callable[[], Any], filename: str, source: str, stall: Stall, rounds: int = 2) -> Waits:
     """Run a function several times and return where the host waited in `filename`'s code.
 
-    It runs once before, so that what is slow only the first time is not taken for a wait; a place has blocked if it
-    did in every round.
+    A place has blocked if it did in every round.
 
     Raises:
         Exception: whatever the function raises.
     """
-    call()
+    _warm_up(call, filename)
     lines = source.split("\n")
     found = Waits(_reported(call, filename, lines))
     blocked = [_blocked(call, filename, lines, stall, AHEAD_MS) for _ in range(rounds)]
@@ -58,6 +59,16 @@ def waits_of(call: Callable[[], Any], filename: str, source: str, stall: Stall, 
     if not found.blocked <= found.reported:
         found.blocked &= found.reported | _blocked(call, filename, lines, stall, LONG_AHEAD_MS)
     return found
+
+
+def slow_of(call: Callable[[], Any], filename: str, source: str, rounds: int = 2) -> set[Place]:
+    """Run a function several times and return where it held the host for `SLOW_MS` in each run, with an idle GPU.
+
+    Raises:
+        Exception: whatever the function raises.
+    """
+    lines = source.split("\n")
+    return set.intersection(*[_traced(call, _Clock(filename, lines)) for _ in range(rounds)])
 
 
 def _reported(call: Callable[[], Any], filename: str, lines: list[str]) -> set[Place]:
@@ -108,19 +119,14 @@ def _characters(line: str, offset: int) -> int:
     return len(line.encode()[:offset].decode(errors="replace")) + 1
 
 
-class _Watch:
-    """Keeps the stream busy, and notes the instructions that took as long as its work.
+class _Clock:
+    """Notes the instructions of a file that take long while the GPU is idle."""
 
-    What is waited for may be a part of the work: another stream may have to wait for what was queued until then.
-    """
-
-    def __init__(self, filename: str, lines: list[str], stall: Stall, ahead_ms: float) -> None:
-        self.filename, self.lines, self.stall, self.ahead_ms = filename, lines, stall, ahead_ms
+    def __init__(self, filename: str, lines: list[str], long_ms: float = SLOW_MS) -> None:
+        self.filename, self.lines, self.long_ms = filename, lines, long_ms
         self.places: set[Place] = set()
         self.current: tuple[types.CodeType, int] | None = None
         self.started = 0.0
-        self.over = stall(ahead_ms)
-        self.busy_until = time.perf_counter() + ahead_ms / 1e3
 
     def trace(self, frame: types.FrameType, event: str, argument: Any) -> Any:
         if frame.f_code.co_filename != self.filename:
@@ -136,29 +142,69 @@ class _Watch:
         return self.trace
 
     def step(self, following: tuple[types.CodeType, int] | None) -> None:
-        """The current instruction is done: did it wait? Then make the stream busy for the following one."""
+        """The current instruction is done: did it take long? Then make the GPU ready for the following one."""
         now = time.perf_counter()
-        if self.current is not None and (now - self.started) * 1e3 >= LONG * self.ahead_ms:
+        if self.current is not None and (now - self.started) * 1e3 >= self.long_ms:
             place = _place(*self.current, self.lines)
             if place is not None:
                 self.places.add(place)
+        self.make_ready(now)
+        self.current = following
+        self.started = time.perf_counter()
+
+    def make_ready(self, now: float) -> None:
+        torch.cuda.synchronize()
+
+
+class _Watch(_Clock):
+    """Keeps the stream busy instead, and notes the instructions that take as long as a good part of its work.
+
+    What is waited for may be a part of the work: another stream may have to wait for what was queued until then.
+    """
+
+    def __init__(self, filename: str, lines: list[str], stall: Stall, ahead_ms: float) -> None:
+        super().__init__(filename, lines, LONG * ahead_ms)
+        self.stall, self.ahead_ms = stall, ahead_ms
+        self.over = stall(ahead_ms)
+        self.busy_until = time.perf_counter() + ahead_ms / 1e3
+
+    def make_ready(self, now: float) -> None:
         if self.over.query():
             self.busy_until = now
         if (self.busy_until - now) * 1e3 < self.ahead_ms:
             self.over = self.stall(self.ahead_ms)
             self.busy_until += self.ahead_ms / 1e3
-        self.current = following
-        self.started = time.perf_counter()
 
 
 def _blocked(call: Callable[[], Any], filename: str, lines: list[str], stall: Stall, ahead_ms: float) -> set[Place]:
+    return _traced(call, _Watch(filename, lines, stall, ahead_ms))
+
+
+def _traced(call: Callable[[], Any], clock: _Clock) -> set[Place]:
     torch.cuda.synchronize()
-    watch = _Watch(filename, lines, stall, ahead_ms)
+    _with_trace(call, clock.trace)
+    torch.cuda.synchronize()
+    return clock.places
+
+
+def _warm_up(call: Callable[[], Any], filename: str) -> None:
+    """Run a function once with opcodes traced: in CPython 3.12 and 3.13 code has no opcode events in its first such run,
+    and what is slow only the first time must not be taken for a wait.
+    """
+
+    def trace(frame: types.FrameType, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename != filename:
+            return None
+        frame.f_trace_opcodes = True
+        return trace
+
+    _with_trace(call, trace)
+
+
+def _with_trace(call: Callable[[], Any], trace: Callable[..., Any]) -> None:
     before = sys.gettrace()
-    sys.settrace(watch.trace)
+    sys.settrace(trace)
     try:
         call()
     finally:
         sys.settrace(before)
-    torch.cuda.synchronize()
-    return watch.places

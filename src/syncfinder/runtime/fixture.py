@@ -61,13 +61,17 @@ class Twin:
 
 @dataclass(slots=True)
 class Verdict:
-    """A fixture file's marks (line -> codes), what was seen, and the faults: empty when all agree."""
+    """A fixture file's marks (line -> codes), what was seen, and the faults: empty when all agree.
+
+    `slow` are the lines that hold the host while the GPU is idle, looked for where a mark says so.
+    """
 
     path: str
     digest: str
     marks: dict[int, list[str]]
     seen: list[Seen] = field(default_factory=list)
     hazards: list[Hazard] = field(default_factory=list)
+    slow: list[int] = field(default_factory=list)
     twins: list[Twin] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
@@ -112,29 +116,33 @@ def marks(text: str) -> dict[int, list[str]]:
     return found
 
 
-def is_wait(code: str) -> bool:
-    """Return whether a rule's marks are shown by a wait; others by an outcome that a wait changes."""
+def shown_by(code: str) -> str:
+    """Return what shows a rule's marks: "wait", "outcome" (a wait changes it) or "cost" (of the host)."""
     rule = load().get(code)
-    return rule is None or rule.shown_by == "wait"
+    return rule.shown_by if rule is not None else "wait"
 
 
-def marked_lines(verdict: Verdict, *, waits: bool) -> set[int]:
-    """Return the lines with a mark that a wait shows, or those with a mark that an outcome shows."""
-    return {line for line, codes in verdict.marks.items() if any(is_wait(code) is waits for code in codes)}
+def marked_lines(verdict: Verdict, what: str) -> set[int]:
+    """Return the lines with a mark that this shows: "wait", "outcome" or "cost"."""
+    return {line for line, codes in verdict.marks.items() if any(shown_by(code) == what for code in codes)}
 
 
 def compare(verdict: Verdict, text: str) -> None:
-    """Lines marked with waits must have waited, and no other line may have; those marked with hazards must show one."""
+    """Lines marked with waits must have waited, and no other line may have; other marks must show what they say."""
     statements = statement_starts(text)
     waited = {statements.get(seen.line, seen.line) for seen in verdict.seen}
-    marked = {statements.get(line, line): line for line in marked_lines(verdict, waits=True)}
-    hazards = {statements.get(line, line) for line in marked_lines(verdict, waits=False)}
+    marked = {statements.get(line, line): line for line in marked_lines(verdict, "wait")}
+    hazards = {statements.get(line, line) for line in marked_lines(verdict, "outcome")}
     for start in sorted(waited - set(marked)):
         verdict.faults.append(f"line {start} waited and is not marked" + " as a wait" * (start in hazards))
     for start in sorted(set(marked) - waited):
         verdict.faults.append(f"line {marked[start]} is marked and did not wait")
-    for line in sorted(marked_lines(verdict, waits=False) - {hazard.line for hazard in verdict.hazards}):
+    for line in sorted(marked_lines(verdict, "outcome") - {hazard.line for hazard in verdict.hazards}):
         verdict.faults.append(f"line {line} is marked and shows no hazard")
+    slow = {statements.get(line, line) for line in verdict.slow}
+    for line in sorted(marked_lines(verdict, "cost")):
+        if statements.get(line, line) not in slow:
+            verdict.faults.append(f"line {line} is marked and costs the host nothing")
 
 
 def statement_starts(text: str) -> dict[int, int]:

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from syncfinder.files import write_whole
-from syncfinder.runtime.attribute import waits_of
+from syncfinder.runtime.attribute import slow_of, waits_of
 from syncfinder.runtime.fixture import (
     QUEUED_MS,
     Seen,
@@ -87,7 +87,8 @@ def _verify(path: Path, root: Path, stall: Stall) -> Verdict:
     except Exception as error:
         verdict.faults.append(f"cannot be loaded: {type(error).__name__}: {error}")
         return verdict
-    hazardous = bool(marked_lines(verdict, waits=False))
+    hazardous = bool(marked_lines(verdict, "outcome"))
+    costly = bool(marked_lines(verdict, "cost"))
     by_line: dict[int, Seen] = {}
     for name, function in functions.items():
         call = _tolerant(_seeded(function)) if hazardous else _seeded(function)
@@ -101,6 +102,8 @@ def _verify(path: Path, root: Path, stall: Stall) -> Verdict:
             seen.places.append(place)
             seen.reported |= place in waits.reported
             seen.blocked |= place in waits.blocked
+        if costly:
+            verdict.slow += sorted({place.line for place in slow_of(call, str(path.resolve()), text)})
     verdict.seen = [by_line[line] for line in sorted(by_line)]
     if hazardous:
         _hazards(path, text, functions, verdict, stall)
@@ -115,7 +118,7 @@ def _verify(path: Path, root: Path, stall: Stall) -> Verdict:
 def _hazards(path: Path, text: str, functions: dict[str, Callable[[], Any]], verdict: Verdict, stall: Stall) -> None:
     """Show the hazards of each function, and that its twin's outcome is the right one."""
     statements = statement_starts(text)
-    marked = {statements.get(line, line): line for line in marked_lines(verdict, waits=False)}
+    marked = {statements.get(line, line): line for line in marked_lines(verdict, "outcome")}
     device = LateDevice(stall)
     benches = {
         name: Bench(name, _with_seed(function), str(path.resolve()), statements, device, SEED)
