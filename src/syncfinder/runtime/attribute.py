@@ -23,7 +23,7 @@ from syncfinder.runtime.instruments import REPORT, Stall
 
 # the stream always has this much work before an instruction starts
 AHEAD_MS = 8.0
-# what the debug mode did not report must wait for this much, too: an instruction that is slow on the host does not
+# what the debug mode did not report must wait for this much, too, and take less time when the GPU is idle
 LONG_AHEAD_MS = 40.0
 # an instruction that takes this part of it has waited
 LONG = 0.5
@@ -57,7 +57,8 @@ def waits_of(call: Callable[[], Any], filename: str, source: str, stall: Stall, 
     blocked = [_blocked(call, filename, lines, stall, AHEAD_MS) for _ in range(rounds)]
     found.blocked = set.intersection(*blocked)
     if not found.blocked <= found.reported:
-        found.blocked &= found.reported | _blocked(call, filename, lines, stall, LONG_AHEAD_MS)
+        slow = _traced(call, _Clock(filename, lines, LONG * LONG_AHEAD_MS))
+        found.blocked &= found.reported | (_blocked(call, filename, lines, stall, LONG_AHEAD_MS) - slow)
     return found
 
 
@@ -188,8 +189,10 @@ def _traced(call: Callable[[], Any], clock: _Clock) -> set[Place]:
 
 
 def _warm_up(call: Callable[[], Any], filename: str) -> None:
-    """Run a function once with opcodes traced: in CPython 3.12 and 3.13 code has no opcode events in its first such run,
-    and what is slow only the first time must not be taken for a wait.
+    """Run a function once with opcodes traced.
+
+    In CPython 3.12 and 3.13 code has no opcode events in its first such run, and what is slow only the first time must
+    not be taken for a wait.
     """
 
     def trace(frame: types.FrameType, event: str, argument: Any) -> Any:
