@@ -136,9 +136,10 @@ def parse_seconds(files: list[Path]) -> float:
 
 def benchmark(folder: Path, repeats: int, jobs: int, say: Callable[[str], None]) -> list[Row]:
     """Measure everything; `say` is told what is going on."""
+    from syncfinder.config import Settings
     from syncfinder.source.discover import discover
 
-    files = discover([folder], []).files
+    files = discover([folder], Settings()).files
     if not files:
         raise click.ClickException(f"{folder}: no Python files")
     largest = max(files, key=lambda file: file.stat().st_size)
