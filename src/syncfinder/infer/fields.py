@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from typing import TYPE_CHECKING
 
 from syncfinder.infer.annotations import from_annotation
@@ -87,12 +88,15 @@ def is_set(cls: Class, attribute: str) -> bool:
 def sets_by_name(cls: Class) -> bool:
     """Return whether methods of a class assign attributes whose names they compute: setattr(self, name, ...)."""
     return any(
-        last_name(part) in ("setattr", "__setattr__")
+        calls_setattr(owner.node)
         for owner in lineage(cls)
         if isinstance(owner, Class) and "setattr" in owner.module.file.text
-        for part in ast.walk(owner.node)
-        if isinstance(part, (ast.Name, ast.Attribute))
     )
+
+
+@cache
+def calls_setattr(node: ast.ClassDef) -> bool:
+    return any(last_name(part) in ("setattr", "__setattr__") for part in ast.walk(node))
 
 
 def is_host(value: Value) -> bool:

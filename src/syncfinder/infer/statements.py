@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from typing import Any
 
 from syncfinder.infer import classes, policy, streams
@@ -195,11 +196,13 @@ def side_context(test_node: ast.expr, body: list[ast.stmt], frame: Frame) -> str
         return frame.context
     if ends_in_raise(body):
         return "error-path"
-    for part in ast.walk(test_node):
-        name = last_name(part)
-        if name and policy.DEBUG.search(name):
-            return "debug"
-    return None
+    return "debug" if speaks_of_debugging(test_node) else None
+
+
+@cache
+def speaks_of_debugging(test_node: ast.expr) -> bool:
+    """Return whether a name in a test is that of a debugging switch."""
+    return any(policy.DEBUG.search(last_name(part)) for part in ast.walk(test_node))
 
 
 def conditional(node: ast.If, frame: Frame) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,6 +30,12 @@ _HOLDERS = (
     cst.Index,
     cst.SubscriptElement,
 )
+
+
+@cache
+def _is(kind: type[cst.CSTNode], kinds: tuple[type[cst.CSTNode], ...]) -> bool:
+    """`isinstance`, asked once per type: libcst's classes are abstract ones, whose checks are slow."""
+    return issubclass(kind, kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +72,14 @@ class DeviceProvider(BaseMetadataProvider[tuple[Mark, ...]]):
         found: dict[Key, tuple[cst.CSTNode, tuple[cst.CSTNode, ...]]] = {}
         open_nodes: list[tuple[tuple[int, int], tuple[int, int], cst.CSTNode]] = []
         for node, position in reversed(positions.items()):
-            if not isinstance(node, _HOLDERS):
+            if not _is(type(node), _HOLDERS):
                 continue
             start = (position.start.line, position.start.column)
             end = (position.end.line, position.end.column)
             while open_nodes and not (open_nodes[-1][0] <= start and end <= open_nodes[-1][1]):
                 open_nodes.pop()
             key = (start[0], start[1], end[0], end[1])
-            if start in starts and key in self._wanted and isinstance(node, MARKED):
+            if start in starts and key in self._wanted and _is(type(node), MARKED):
                 found[key] = (node, tuple(n for _, _, n in open_nodes[: -_ANCESTORS - 1 : -1]))
             open_nodes.append((start, end, node))
         for key, (node, parents) in found.items():
