@@ -53,7 +53,7 @@ def sizes(files: list[Path]) -> Iterator[int]:
 
 def contiguous(files: list[Path], jobs: int) -> list[list[Path]]:
     """Split sorted files into runs of about equal bytes."""
-    weights = [size + 2_000 for size in sizes(files)]
+    weights = list(sizes(files))
     share = sum(weights) / jobs
     chunks: list[list[Path]] = [[]]
     filled = 0.0
