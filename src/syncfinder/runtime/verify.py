@@ -51,9 +51,9 @@ def verify(paths: Iterable[Path], root: Path, progress: Callable[[Verdict], None
         FileNotFoundError: there are no fixtures.
     """
     files = fixture_files(paths)
+    need_gpu("verify")
     if sys.version_info < (3, 11):
         raise RuntimeError("verify needs CPython 3.11 or newer: older ones do not tell where an expression stands")
-    need_gpu("verify")
     stall = Stall()
     verdicts = []
     for path in files:
