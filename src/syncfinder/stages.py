@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -66,11 +67,20 @@ class Worded:
     error: str | None = None
 
 
-def with_deep_stack(work: Callable[[], T]) -> T:
-    """Run `work` in a thread whose stack holds deeply nested source.
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Collect no garbage for a while: what is made in it is not cyclic, and to look for some costs seconds."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
-    Without garbage collection: nothing here is cyclic garbage.
-    """
+
+def with_deep_stack(work: Callable[[], T]) -> T:
+    """Run `work` in a thread whose stack holds deeply nested source, without collecting garbage."""
     outcome: list[T] = []
     failure: list[BaseException] = []
 
@@ -80,18 +90,16 @@ def with_deep_stack(work: Callable[[], T]) -> T:
         except BaseException as error:
             failure.append(error)
 
-    limit, size, collecting = sys.getrecursionlimit(), threading.stack_size(STACK_BYTES), gc.isenabled()
+    limit, size = sys.getrecursionlimit(), threading.stack_size(STACK_BYTES)
     sys.setrecursionlimit(RECURSION_LIMIT)
-    gc.disable()
     try:
-        thread = threading.Thread(target=body)
-        thread.start()
-        thread.join()
+        with no_collection():
+            thread = threading.Thread(target=body)
+            thread.start()
+            thread.join()
     finally:
         sys.setrecursionlimit(limit)
         threading.stack_size(size)
-        if collecting:
-            gc.enable()
     if failure:
         raise failure[0]
     return outcome[0]

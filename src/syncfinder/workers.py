@@ -17,7 +17,7 @@ from typing import Any
 
 from syncfinder.config import Settings
 from syncfinder.sites.site import CONFIDENCES, Site
-from syncfinder.stages import Observations, Worded, observe_here, with_deep_stack, word_file
+from syncfinder.stages import Observations, Worded, no_collection, observe_here, with_deep_stack, word_file
 
 
 def observe_parallel(
@@ -102,13 +102,16 @@ def fork(task: Callable[[], Any]) -> Worker:
 
 def gather(workers: list[Worker]) -> list[Any]:
     """Return the workers' results in order; None for a process that died."""
-    results = []
-    for worker in workers:
-        with os.fdopen(worker.reader, "rb") as stream:
-            data = stream.read()
-        _, status = os.waitpid(worker.pid, 0)
-        results.append(None if status or not data else pickle.loads(data))
-    return results
+    with no_collection():
+        return [received(worker) for worker in workers]
+
+
+def received(worker: Worker) -> Any:
+    """Wait for a worker's result; None if it died."""
+    with os.fdopen(worker.reader, "rb") as stream:
+        data = stream.read()
+    _, status = os.waitpid(worker.pid, 0)
+    return None if status or not data else pickle.loads(data)
 
 
 def lost(chunk: list[Path]) -> Observations:
